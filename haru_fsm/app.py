@@ -1,0 +1,181 @@
+"""An app: a workflow, a way to make tools, and what the model is told. The one place where these are wired together.
+
+A Haru app is a folder with `states/` (exports `workflow(limits) -> Workflow`), `tools/` (exports `make_tools(session)`,
+and `CustomerSession` where the shop knows its customers), `data/system_prompt.md` and `memory_store/`. It is loaded as
+a package under a name of its own, so two apps live in one process and `sys.path` is not touched.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib
+import json
+import sys
+import traceback
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from haru_fsm.certificate import certify
+from haru_fsm.errors import AppError, HaruError, UnknownCustomer
+from haru_fsm.limits import Limits
+from haru_fsm.machine import Workflow, atoms
+from haru_fsm.models import Declaration
+from haru_fsm.session import Session
+from haru_fsm.toolbox import Toolbox
+
+Tools = Mapping[str, Callable[..., Any]] | Sequence[Callable[..., Any]]
+PARTS = ("states", "tools")
+
+
+@dataclass(frozen=True)
+class App:
+    """Everything that the engine needs to know of a shop. Needs no folder.
+
+    `make_tools(session)` returns plain functions bound to the session's customer. Raises EndlessWorkflow, or another
+    WorkflowError, when the workflow may not run.
+    """
+
+    workflow: Workflow
+    make_tools: Callable[[Any], Tools]
+    system_prompt: str = ""
+    limits: Limits = field(default_factory=Limits)
+    make_session: Callable[..., Session] = Session
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        certify(self.workflow, limits=self.limits)
+
+    def with_tools(self, make_tools: Callable[[Any], Tools]) -> App:
+        """The same app with other tools."""
+        return dataclasses.replace(self, make_tools=make_tools)
+
+    def session(self, customer_id: str, **more: Any) -> Session:
+        """A session of this customer. Raises UnknownCustomer."""
+        if not customer_id.strip():
+            raise UnknownCustomer("The customer's number is empty. Give one, for example --customer C003.")
+        return self.make_session(customer_id, **more)
+
+    def toolbox(self, session: Session) -> Toolbox:
+        """The tools of this session. Raises ToolError for a function that cannot be declared."""
+        return Toolbox(self.make_tools(session), self.limits)
+
+    @cached_property
+    def definition(self) -> str:
+        """Digest of the rows and the kinds of their guards. Limits and prompts are no part of it: raising a limit
+        strands no open run. What tools there are is seen when a call is run."""
+        rows = [
+            [
+                row.kind,
+                row.sources,
+                row.target,
+                [type(atom).__name__ for atom in atoms(row.when)],
+                row.rests,
+                row.answer,
+            ]
+            for row in self.workflow.rows
+        ]
+        return hashlib.blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
+
+
+def definition_of(declarations: Sequence[Declaration]) -> str:
+    """Digest of what tools are and take; descriptions are no part of it."""
+    parts = [[declaration.name, declaration.parameters] for declaration in declarations]
+    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+# --------------------------------------------------------------------------- folders
+
+
+def load_app(folder: str | Path = ".", *, limits: Limits | None = None) -> App:
+    """The app in this folder, under these limits (default: those of its settings).
+
+    Raises AppError, with the line of the app's own code that failed, when a part is missing or broken, and
+    WorkflowError when its workflow may not run.
+    """
+    path = Path(folder).resolve()
+    missing = [part for part in PARTS if not (path / part / "__init__.py").is_file()]
+    if missing:
+        raise AppError(
+            f"{path} is no Haru app: it has no {' and no '.join(f'{part}/' for part in missing)}. "
+            "Give a folder with --app DIR, or write one with `haru new DIR`."
+        )
+    if limits is None:
+        from haru_fsm.settings import Settings
+
+        limits = Settings.for_folder(path).limits
+    package = _package(path)
+    states, tools = _import(path, package, "states"), _import(path, package, "tools")
+    workflow = _exported(path, states, "workflow")
+    return App(
+        workflow=_called(path, "states/", lambda: workflow(limits)),
+        make_tools=_exported(path, tools, "make_tools"),
+        system_prompt=_prompt(path),
+        limits=limits,
+        make_session=getattr(tools, "CustomerSession", Session),
+        folder=path,
+    )
+
+
+def starter() -> Path:
+    """The folder of the starter app: in a wheel inside the package, in a development install beside it."""
+    packed = Path(__file__).parent / "starter"
+    return packed if packed.is_dir() else Path(__file__).parent.parent
+
+
+def find_app(folder: Path | None) -> Path:
+    """`folder`, or the current folder if it is an app, else the starter app."""
+    if folder is not None:
+        return folder
+    here = Path.cwd()
+    return here if all((here / part / "__init__.py").is_file() for part in PARTS) else starter()
+
+
+def _package(path: Path) -> str:
+    name = "haru_app_" + hashlib.blake2b(str(path).encode(), digest_size=6).hexdigest()
+    if name not in sys.modules:
+        package = types.ModuleType(name, doc=f"The Haru app in {path}.")
+        package.__path__ = [str(path)]
+        sys.modules[name] = package
+    return name
+
+
+def _import(path: Path, package: str, part: str) -> types.ModuleType:
+    return _called(path, f"{part}/", lambda: importlib.import_module(f"{package}.{part}"))
+
+
+def _exported(path: Path, module: types.ModuleType, name: str) -> Callable[..., Any]:
+    part = module.__name__.rpartition(".")[2]
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise AppError(f"{path}/{part}/ does not export {name}(...). Define it in {part}/__init__.py.")
+    return found  # type: ignore[no-any-return]
+
+
+def _called(path: Path, part: str, code: Callable[[], Any]) -> Any:
+    """Run an app's own code; what it raises is told with the line that raised it."""
+    try:
+        return code()
+    except HaruError:
+        raise
+    except Exception as error:
+        raise AppError(f"{path}/{part} cannot be used: {_line(path, error)}{type(error).__name__}: {error}") from error
+
+
+def _line(path: Path, error: Exception) -> str:
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}: "
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(path))]
+    return f"{frames[-1].filename}, line {frames[-1].lineno}: " if frames else ""
+
+
+def _prompt(path: Path) -> str:
+    file = path / "data" / "system_prompt.md"
+    try:
+        return file.read_text("utf-8") if file.is_file() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise AppError(f"{file} cannot be read: {error}. Save it as UTF-8 text.") from error

@@ -1,0 +1,434 @@
+"""The data of a conversation: calls, results, events, steps. Frozen, and without any behaviour that acts.
+
+A conversation *is* its journal. Each step of the journal says which event came, which state it led to and,
+where a guard tripped, which one. Everything else (state, budgets, what the model reads) is a fold of it.
+
+Events are facts in the past tense. They carry `at` (seconds since the epoch, for people) and `took_ms`
+(measured monotonically, for deadlines); nothing in here ever reads a clock. The model's own content is
+kept verbatim, as the Gemini REST API writes it (camelCase, signatures in base64), and is stored once: calls
+and texts are read out of it where they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+JSON = dict[str, Any]
+"""A JSON object: string keys; strings, finite numbers, booleans, None, lists and objects as values."""
+
+
+class Frozen(BaseModel):
+    """What is written down is not changed afterwards; a field that a newer version wrote is kept, not lost."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", ser_json_inf_nan="null")
+
+
+# --------------------------------------------------------------------------- what models and tools say
+
+
+class Usage(Frozen):
+    """Tokens of one or more requests. `prompt` includes `cached`; `thoughts` are not part of `answer`.
+
+    Source: Gemini's `usageMetadata` (promptTokenCount, cachedContentTokenCount, thoughtsTokenCount,
+    toolUsePromptTokenCount, candidatesTokenCount). `estimated` marks counts that no provider gave.
+    """
+
+    prompt: int = 0
+    cached: int = 0
+    thoughts: int = 0
+    tool: int = 0
+    answer: int = 0
+    cost_usd: float | None = None
+    estimated: bool = False
+
+    @property
+    def total(self) -> int:
+        """Tokens that are paid for: cached ones are part of the prompt and are counted once."""
+        return self.prompt + self.thoughts + self.tool + self.answer
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Usage(
+            prompt=self.prompt + other.prompt,
+            cached=self.cached + other.cached,
+            thoughts=self.thoughts + other.thoughts,
+            tool=self.tool + other.tool,
+            answer=self.answer + other.answer,
+            cost_usd=sum(costs) if costs else None,
+            estimated=self.estimated or other.estimated,
+        )
+
+
+class Incident(Frozen):
+    """One request that gave nothing usable, kept for whoever asks later what the provider had said."""
+
+    reason: str
+    detail: str = ""
+    finish_reason: str | None = None
+    http_status: int | None = None
+
+
+class ToolCall(Frozen):
+    """One function call as the model asked for it. `position` counts within its reply, from 0."""
+
+    position: int
+    name: str
+    args: JSON
+    id: str | None = None
+    unusable: str | None = None
+    """Why the arguments could not even be read (they came as a list, say); None for a readable call."""
+
+
+class ResultStatus(StrEnum):
+    """What is known of a call after it was dealt with."""
+
+    DONE = "done"
+    FAILED = "failed"
+    """It raised, was refused or had bad arguments: the response says what. Without an effect, or surely none."""
+    NOT_DONE = "not_done"
+    """A tool with an effect said `NotDone`: the effect did not take place."""
+    IN_DOUBT = "in_doubt"
+    """A tool with an effect was started and nobody knows how it ended."""
+
+
+class ToolResult(Frozen):
+    """What came of one call. `response` is what the model reads: {"result": ...} or {"error": ...}, with a `note`."""
+
+    position: int
+    status: ResultStatus
+    response: JSON = Field(default_factory=dict)
+    took_ms: int = 0
+    repairs: tuple[str, ...] = ()
+    polling: bool = False
+    """The tool is one that is asked again until its answer changes; repeating it is no loop."""
+    effect: bool = False
+    """The call went through the effect ledger."""
+    noted: bool = False
+    """The response is the ledger's outcome; stores keep it there and only there."""
+    repeated: bool = False
+    """Not run: answered from the ledger, because the same effect had been done in this run already."""
+    ran: bool = True
+    """The tool's own code was started for this call."""
+
+
+class Ticket(Frozen):
+    """A case for a person. `key` names what it was opened for, so that opening it twice gives one ticket."""
+
+    ticket_id: str
+    key: str
+    conversation_id: str
+    customer_id: str
+    category: str
+    urgency: str
+    summary: str
+    created_at: float = 0.0
+    rehearsal: bool = False
+
+
+# --------------------------------------------------------------------------- events
+
+
+class Event(Frozen):
+    """A fact. `kind` is its name in the table and in the journal."""
+
+    kind: str
+    at: float = 0.0
+    took_ms: int = 0
+
+    def model_post_init(self, _context: Any, /) -> None:
+        # The journal leaves out what was not set; an event's name always counts as set.
+        self.__pydantic_fields_set__.add("kind")
+
+
+class MessageReceived(Event):
+    """The customer wrote. A `message_id` seen before in the conversation is the same message again."""
+
+    kind: Literal["message_received"] = "message_received"
+    text: str
+    message_id: str | None = None
+    definition: str = ""
+    """Digest of the workflow and tools under which the run began."""
+
+
+class ModelEvent(Event):
+    """What three kinds of model events share: all that was asked for and spent until this outcome was there."""
+
+    model: str = ""
+    requests: int = 1
+    """HTTP requests that this piece of work made, re-asks and failed attempts included."""
+    usage: Usage = Usage()
+    incidents: tuple[Incident, ...] = ()
+    settled: dict[str, JSON] = Field(default_factory=dict)
+    """Outcomes that came to be known since the last request, by call (`seq.position`): the model read them as well."""
+
+
+class ModelAnswered(ModelEvent):
+    """Text and no call: the model holds this to be the answer."""
+
+    kind: Literal["model_answered"] = "model_answered"
+    content: JSON
+    shown: str | None = None
+    """What the customer may read, where that is not simply the content's text (a leaked thought was cut off)."""
+
+    @property
+    def text(self) -> str:
+        """The answer as the customer reads it."""
+        return content_text(self.content) if self.shown is None else self.shown
+
+
+class ToolsRequested(ModelEvent):
+    """At least one function call. `unusable` maps positions to the reason why a call's arguments are no object."""
+
+    kind: Literal["tools_requested"] = "tools_requested"
+    content: JSON
+    unusable: dict[int, str] = Field(default_factory=dict)
+
+    @cached_property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls in the order of the reply; absent and null arguments are {}."""
+        return content_calls(self.content, self.unusable)
+
+    @property
+    def text(self) -> str:
+        """What the model said beside the calls: its visible thought."""
+        return content_text(self.content)
+
+
+class ModelFailed(ModelEvent):
+    """No usable outcome after all re-asks and retries that were allowed. `reason` is one of `FailureReason`."""
+
+    kind: Literal["model_failed"] = "model_failed"
+    reason: str
+    detail: str = ""
+
+
+class FailureReason(StrEnum):
+    """Why a model gave nothing usable. Values are stable: they stand in journals."""
+
+    EMPTY = "empty"
+    MALFORMED_CALL = "malformed_call"
+    UNEXPECTED_CALL = "unexpected_call"
+    PARTIAL_CALL = "partial_call"
+    CUT_OFF = "cut_off"
+    UNFINISHED = "unfinished"
+    PROMPT_BLOCKED = "prompt_blocked"
+    ANSWER_BLOCKED = "answer_blocked"
+    RECITATION = "recitation"
+    LANGUAGE = "language"
+    UNKNOWN_FINISH = "unknown_finish"
+    UNREADABLE = "unreadable"
+    BAD_REQUEST = "bad_request"
+    TOO_LARGE = "too_large"
+    WRONG_KEY = "wrong_key"
+    UNKNOWN_MODEL = "unknown_model"
+    QUOTA = "quota"
+    RATE_LIMITED = "rate_limited"
+    SERVER = "server"
+    TRANSPORT = "transport"
+    TIMEOUT = "timeout"
+    DEADLINE = "deadline"
+    REPLAY = "replay"
+    """A recorded or scripted model had nothing (more) that fits the request."""
+
+
+class ToolsExecuted(Event):
+    """The calls of the last reply were dealt with, each with one result, in the order of the calls."""
+
+    kind: Literal["tools_executed"] = "tools_executed"
+    results: tuple[ToolResult, ...]
+
+
+class ObservationAppended(Event):
+    """The model will read this next. Results are not repeated here; `refusals` are for calls that were not run."""
+
+    kind: Literal["observation_appended"] = "observation_appended"
+    refusals: dict[int, str] = Field(default_factory=dict)
+
+
+class TicketOpened(Event):
+    """A ticket really exists, and `notice` tells the customer its number.
+
+    `added`: it was open already, and `note` is what this run adds to it.
+    """
+
+    kind: Literal["ticket_opened"] = "ticket_opened"
+    ticket: Ticket
+    notice: str
+    added: bool = False
+    note: str = ""
+
+
+class TicketClosed(Event):
+    """A person has dealt with the ticket; `reply` is what the customer reads."""
+
+    kind: Literal["ticket_closed"] = "ticket_closed"
+    ticket_id: str
+    reply: str
+
+
+class Resumed(Event):
+    """A process has taken up a run that another one (or an earlier one) had left unfinished."""
+
+    kind: Literal["resumed"] = "resumed"
+    worker: str = ""
+
+
+EVENTS: tuple[Any, ...] = (
+    MessageReceived,
+    ModelAnswered,
+    ToolsRequested,
+    ModelFailed,
+    ToolsExecuted,
+    ObservationAppended,
+    TicketOpened,
+    TicketClosed,
+    Resumed,
+)
+OUTSIDE: frozenset[type[Event]] = frozenset((MessageReceived, TicketClosed))
+"""Events that no state's work gives: they come from outside and leave rest."""
+
+AnyEvent = Annotated[
+    MessageReceived
+    | ModelAnswered
+    | ToolsRequested
+    | ModelFailed
+    | ToolsExecuted
+    | ObservationAppended
+    | TicketOpened
+    | TicketClosed
+    | Resumed,
+    Field(discriminator="kind"),
+]
+
+assert {event.model_fields["kind"].default for event in EVENTS} == {
+    member.model_fields["kind"].default for member in get_args(get_args(AnyEvent)[0])
+}
+
+
+# --------------------------------------------------------------------------- steps
+
+
+class Answer(StrEnum):
+    """How a row answers the guard that tripped. The work of the state it leads to reads it from the journal."""
+
+    NUDGE = "nudge"
+    """Refuse the calls, say why, ask for another way or a simple answer."""
+    LAST_WORD = "last_word"
+    """Refuse the calls and ask once more with tools off: answer from what you have."""
+
+
+class Trip(Frozen):
+    """A guard has tripped: which one, the figure it saw, its limit, and a sentence for people and models."""
+
+    guard: str
+    figure: float
+    limit: float
+    because: str
+
+
+class Step(Frozen):
+    """One row of the journal: what happened, where it led, and whether the conversation rests there."""
+
+    seq: int
+    run: int
+    event: AnyEvent
+    source: str
+    state: str
+    rests: bool = False
+    trip: Trip | None = None
+    answer: Answer | None = None
+    asked: tuple[str, ...] = ()
+    """Kinds of counted guards that were asked about this event and let it pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation at one moment. `memos` are the guards' folds of `steps`: rebuilt on load, never stored."""
+
+    conversation_id: str
+    customer_id: str
+    state: str
+    resting: bool = True
+    steps: tuple[Step, ...] = field(default=(), repr=False)
+    memos: Mapping[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def seq(self) -> int:
+        """Number of the last step; 0 for an empty journal."""
+        return self.steps[-1].seq if self.steps else 0
+
+    @property
+    def run(self) -> int:
+        """Number of the current or last run; 0 before the first message."""
+        return self.steps[-1].run if self.steps else 0
+
+    @property
+    def run_steps(self) -> tuple[Step, ...]:
+        """The steps of the current or last run, its message first."""
+        steps, run = self.steps, self.run
+        start = len(steps)
+        while start and steps[start - 1].run == run:
+            start -= 1
+        return steps[start:]
+
+    @property
+    def open_ticket(self) -> Ticket | None:
+        """The ticket of this conversation that nobody has closed yet."""
+        closed: set[str] = set()
+        for step in reversed(self.steps):
+            match step.event:
+                case TicketClosed(ticket_id=ticket_id):
+                    closed.add(ticket_id)
+                case TicketOpened(ticket=ticket) if ticket.ticket_id not in closed:
+                    return ticket
+        return None
+
+
+def last_request(conversation: Conversation) -> tuple[int, ToolsRequested]:
+    """The number of the latest step that requested tools, and its event. Raises LookupError when there is none."""
+    for step in reversed(conversation.steps):
+        if isinstance(step.event, ToolsRequested):
+            return step.seq, step.event
+    raise LookupError(f"Conversation {conversation.conversation_id}: no tools were ever requested.")
+
+
+def executed(steps: Iterable[Step]) -> Iterator[tuple[str, ToolCall, ToolResult]]:
+    """Each call that was dealt with and its result, under the call's name in the ledger: `seq.position`."""
+    requested, calls = 0, tuple[ToolCall, ...]()
+    for step in steps:
+        match step.event:
+            case ToolsRequested():
+                requested, calls = step.seq, step.event.calls
+            case ToolsExecuted(results=results):
+                for result in results:
+                    yield f"{requested}.{result.position}", calls[result.position], result
+
+
+# --------------------------------------------------------------------------- reading contents
+
+
+def content_text(content: JSON) -> str:
+    """The text of a content that is meant to be read: without thoughts, in order."""
+    parts = content.get("parts") or ()
+    return "".join(part["text"] for part in parts if part.get("text") and not part.get("thought"))
+
+
+def content_calls(content: JSON, unusable: Mapping[int, str] | None = None) -> tuple[ToolCall, ...]:
+    """The function calls of a content, numbered from 0."""
+    found = [part["functionCall"] for part in content.get("parts") or () if "functionCall" in part]
+    return tuple(
+        ToolCall(
+            position=position,
+            name=call.get("name") or "",
+            args=call.get("args") or {},
+            id=call.get("id"),
+            unusable=(unusable or {}).get(position),
+        )
+        for position, call in enumerate(found)
+    )

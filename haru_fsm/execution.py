@@ -1,0 +1,278 @@
+"""Running the calls of one reply: read-only ones side by side, effects one after another, the ledger in between.
+
+The order asked for is kept where it matters: an effect waits for the reads before it, and what comes after waits for
+the effect. One call that raises, hangs or is cancelled never loses the results of its siblings.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from haru_fsm import toolbox
+from haru_fsm.clock import Clock
+from haru_fsm.conversation import JSON, ResultStatus, ToolCall, ToolResult
+from haru_fsm.effects import Decision, decide, same_effect
+from haru_fsm.errors import StoreError
+from haru_fsm.stores import LedgerEntry, Outcome, Started, Store
+
+IN_DOUBT_NOTE = "Do not call it again and do not claim that it worked or failed: a person will look into it."
+REPEATED_NOTE = (
+    "Not run again: the same call was already made while answering this message, and this is what came of it. "
+    "Use it, or answer."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call with everything that has been found out about it before it runs."""
+
+    asked: ToolCall
+    key: str
+    tool: toolbox.Tool | None
+    prepared: toolbox.Prepared | toolbox.Refused
+
+    @property
+    def has_effect(self) -> bool:
+        return self.tool is not None and self.tool.has_effect and isinstance(self.prepared, toolbox.Prepared)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The effect ledger of one conversation, as this worker sees it: what was loaded, and what it wrote since."""
+
+    store: Store
+    conversation_id: str
+    entries: dict[str, LedgerEntry]
+    clock: Clock
+    late: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def claim(self, call: str, started: Started) -> bool:
+        """True when this worker, and nobody else, may run the call now."""
+        won = await self.store.note(self.conversation_id, call, started)
+        if won:
+            self.entries[call] = LedgerEntry(call, started)
+        return won
+
+    async def settle(self, call: str, outcome: Outcome) -> LedgerEntry:
+        """Write an outcome; the first one stays. Returns what the ledger then holds."""
+        if await self.store.note(self.conversation_id, call, outcome):
+            started = self.entries[call].started if call in self.entries else None
+            self.entries[call] = LedgerEntry(call, started, outcome)
+        else:
+            await self.refresh()
+        return self.entries[call]
+
+    async def refresh(self) -> None:
+        """Read the ledger again: another process, or a late tool, may have written."""
+        record = await self.store.load(self.conversation_id)
+        if record is not None:
+            self.entries = dict(record.ledger)
+
+    def settle_late(self, call: str, outcome: Outcome) -> None:
+        """Write an outcome that came after its call was given up; to be called in the event loop."""
+        task = asyncio.ensure_future(self._settle_late(call, outcome))
+        self.late.add(task)
+        task.add_done_callback(self.late.discard)
+
+    async def _settle_late(self, call: str, outcome: Outcome) -> None:
+        # If the store cannot take it now the call stays in doubt, which is the truth; a person settles it.
+        with suppress(StoreError):
+            await self.settle(call, outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """Runs calls for one run of one conversation. `left_s` tells what is left of the run's deadline in seconds."""
+
+    tools: toolbox.Toolbox
+    ledger: Ledger
+    run: int
+    clock: Clock
+    left_s: Callable[[], float | None]
+    effects_allowed: bool = True
+
+    async def execute(self, seq: int, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
+        """One result per call, in the order of the calls. `seq` is the number of the step that requested them."""
+        results: dict[int, ToolResult] = {}
+        prepared = [self._prepare(seq, call) for call in calls]
+        for has_effect, group in groupby(prepared, lambda call: call.has_effect):
+            if has_effect:
+                for call in group:
+                    results[call.asked.position] = await self._effect(call)
+            else:
+                async for result in self._side_by_side(list(group)):
+                    results[result.position] = result
+        return tuple(results[call.position] for call in calls)
+
+    def _prepare(self, seq: int, call: ToolCall) -> _Call:
+        key = f"{seq}.{call.position}"
+        tool = self.tools.find(call.name)
+        if tool is None:
+            return _Call(call, key, None, toolbox.Refused(self.tools.unknown(call.name)))
+        return _Call(call, key, tool, tool.prepare(call.args, call.unusable))
+
+    # -- reads
+
+    async def _side_by_side(self, calls: list[_Call]) -> AsyncIterator[ToolResult]:
+        tasks = [asyncio.create_task(self._read(call)) for call in calls]
+        waiting = dict(zip(tasks, calls, strict=True))
+        try:
+            while waiting:
+                done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                finished = [(waiting.pop(task), task.result()) for task in tasks if task in done and task in waiting]
+                for call, result in finished:
+                    # While others still run, what is known is written down: after a crash only they run again.
+                    yield await self._keep(call, result) if waiting else result
+        finally:
+            for task in waiting:
+                task.cancel()
+
+    async def _keep(self, call: _Call, result: ToolResult) -> ToolResult:
+        if result.status is not ResultStatus.DONE or result.noted:
+            return result
+        outcome = Outcome(status=result.status, response=result.response, took_ms=result.took_ms, at=self.clock.now())
+        await self.ledger.settle(call.key, outcome)
+        return _changed(result, noted=True)
+
+    async def _read(self, call: _Call) -> ToolResult:
+        if call.tool is None or isinstance(call.prepared, toolbox.Refused):
+            return _refused(call)
+        entry = self.ledger.entries.get(call.key)
+        if entry is not None and entry.outcome is not None:
+            return self._from_ledger(call, entry.outcome)
+        outcome = await self._run(call.tool, call.prepared, call.key, None)
+        status = ResultStatus.DONE if outcome.kind == "returned" else ResultStatus.FAILED
+        return self._result(call, status, outcome.response, outcome.took_ms)
+
+    # -- effects
+
+    async def _effect(self, call: _Call) -> ToolResult:
+        assert call.tool is not None
+        assert isinstance(call.prepared, toolbox.Prepared)
+        if not self.effects_allowed:
+            text = f"{call.asked.name} acts on the world, and this is a rehearsal: it was not run."
+            return _changed(self._result(call, ResultStatus.NOT_DONE, {"error": text}, 0), ran=False)
+        digest = hashlib.blake2b(call.prepared.canonical.encode("utf-8", "replace"), digest_size=12).hexdigest()
+        repeated = self._repeated(call, digest)
+        if repeated is not None:
+            return repeated
+        decision = decide(self.ledger.entries.get(call.key), accepts_key=call.tool.accepts_key)
+        if decision is Decision.RUN:
+            decision = await self._claim(call, digest)
+        match decision:
+            case Decision.USE:
+                outcome = self.ledger.entries[call.key].outcome
+                assert outcome is not None
+                return self._from_ledger(call, outcome)
+            case Decision.IN_DOUBT:
+                return self._in_doubt(call, "The process that ran it stopped before it was known how it ended.")
+        return await self._act(call)
+
+    def _repeated(self, call: _Call, digest: str) -> ToolResult | None:
+        if call.tool is None or not call.tool.declares_effect or call.tool.marks.repeatable:
+            return None
+        entry = same_effect(
+            self.ledger.entries.values(), call=call.key, run=self.run, name=call.tool.name, digest=digest
+        )
+        if entry is None:
+            return None
+        if entry.outcome is None:
+            doubtful = self._in_doubt(call, "The same call was made before, and it is not known how that ended.")
+            return _changed(doubtful, ran=False)
+        response = {**entry.outcome.response, "note": REPEATED_NOTE}
+        return _changed(self._result(call, entry.outcome.status, response, 0), repeated=True, ran=False)
+
+    async def _claim(self, call: _Call, digest: str) -> Decision:
+        assert call.tool is not None
+        started = Started(
+            run=self.run,
+            name=call.tool.name,
+            digest=digest,
+            declared=call.tool.declares_effect and not call.tool.marks.repeatable,
+            at=self.clock.now(),
+        )
+        if await self.ledger.claim(call.key, started):
+            return Decision.RUN
+        # Somebody else has begun it in this very moment: it is theirs.
+        await self.ledger.refresh()
+        entry = self.ledger.entries.get(call.key)
+        return Decision.USE if entry is not None and entry.outcome is not None else Decision.IN_DOUBT
+
+    async def _act(self, call: _Call) -> ToolResult:
+        assert call.tool is not None
+        assert isinstance(call.prepared, toolbox.Prepared)
+
+        def late(outcome: toolbox.Outcome) -> None:
+            written = self._written(outcome)
+            if written is not None:
+                self.ledger.settle_late(call.key, written)
+
+        outcome = await self._run(call.tool, call.prepared, call.key, late)
+        written = self._written(outcome)
+        if written is None:
+            why = str(outcome.response.get("error", "It did not come back."))
+            return self._in_doubt(call, why, outcome.took_ms)
+        entry = await self.ledger.settle(call.key, written)
+        assert entry.outcome is not None
+        return self._from_ledger(call, entry.outcome)
+
+    def _written(self, outcome: toolbox.Outcome) -> Outcome | None:
+        """The outcome for the ledger, or None where nobody can know."""
+        known = {"returned": ResultStatus.DONE, "not_done": ResultStatus.NOT_DONE}
+        status = known.get(outcome.kind)
+        if status is None:
+            return None
+        return Outcome(status=status, response=outcome.response, took_ms=outcome.took_ms, at=self.clock.now())
+
+    # -- both
+
+    async def _run(
+        self,
+        tool: toolbox.Tool,
+        prepared: toolbox.Prepared,
+        call: str,
+        late: Callable[[toolbox.Outcome], None] | None,
+    ) -> toolbox.Outcome:
+        return await tool.run(
+            prepared,
+            timeout_s=self.left_s(),
+            key=f"{self.ledger.conversation_id}/{call}",
+            clock=self.clock,
+            on_late=late,
+        )
+
+    def _result(self, call: _Call, status: ResultStatus, response: JSON, took_ms: int) -> ToolResult:
+        repairs = call.prepared.repairs if isinstance(call.prepared, toolbox.Prepared) else ()
+        facts: dict[str, object] = {"position": call.asked.position, "status": status, "response": response}
+        facts |= {"took_ms": took_ms} if took_ms else {}
+        facts |= {"repairs": repairs} if repairs else {}
+        facts |= {"effect": True} if call.has_effect else {}
+        facts |= {"polling": True} if call.tool is not None and call.tool.marks.polling else {}
+        return ToolResult.model_validate(facts)
+
+    def _from_ledger(self, call: _Call, outcome: Outcome) -> ToolResult:
+        return _changed(self._result(call, outcome.status, outcome.response, outcome.took_ms), noted=True)
+
+    def _in_doubt(self, call: _Call, why: str, took_ms: int = 0) -> ToolResult:
+        response = {"error": f"It is not known whether {call.asked.name} took place. {why}", "note": IN_DOUBT_NOTE}
+        return self._result(call, ResultStatus.IN_DOUBT, response, took_ms)
+
+
+def _refused(call: _Call) -> ToolResult:
+    assert isinstance(call.prepared, toolbox.Refused)
+    response = {"error": call.prepared.error}
+    return ToolResult(position=call.asked.position, status=ResultStatus.FAILED, response=response, ran=False)
+
+
+def _changed(result: ToolResult, **facts: object) -> ToolResult:
+    return result.model_copy(update=facts)
+
+
+def doubts(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+    """The calls that were started and whose outcome nobody knows."""
+    return [entry for entry in entries if entry.started is not None and entry.outcome is None]

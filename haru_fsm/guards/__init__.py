@@ -1,0 +1,43 @@
+"""Guards: frozen conditions on the journal. Each is a fold, so that no restart, compaction or retry resets it.
+
+    budgets.py    how much may be spent in a run: steps, tool calls, tokens, money, time
+    circles.py    whether the model goes in circles: repeated calls, failing calls, thoughts that say the same
+    claims.py     whether an answer may be shown: claims of tickets, effects in doubt
+
+Compose them with AnyOf, AllOf and Not. What a guard may promise the certificate is said in DESIGN's table and
+tested by property: a limit is claimed only where the guard keeps it against any history.
+"""
+
+from haru_fsm.guards.budgets import (
+    ApprovalBudget,
+    CostBudget,
+    Deadline,
+    Nudged,
+    ResumeBudget,
+    StepBudget,
+    TokenBudget,
+    ToolCallBudget,
+)
+from haru_fsm.guards.circles import FailingCalls, RepeatedCall, SimilarThoughts
+from haru_fsm.guards.claims import InDoubt, UnfoundedTicketClaim
+from haru_fsm.machine import AllOf, AnyOf, Guard, Not
+
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "ApprovalBudget",
+    "CostBudget",
+    "Deadline",
+    "FailingCalls",
+    "Guard",
+    "InDoubt",
+    "Not",
+    "Nudged",
+    "RepeatedCall",
+    "ResumeBudget",
+    "SimilarThoughts",
+    "StepBudget",
+    "TokenBudget",
+    "ToolCallBudget",
+    "UnfoundedTicketClaim",
+]

@@ -1,0 +1,208 @@
+"""Budgets: how much a run may spend. A spent budget stays spent, whatever happens to the process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from haru_fsm.conversation import Event, ModelEvent, Step, ToolsRequested, Trip
+from haru_fsm.machine import Counted, Guard
+
+AWAIT_MODEL = frozenset({"AWAIT_MODEL"})
+
+
+def _requests(event: Event) -> int:
+    # A model that reports no request has still made the piece of work that is being counted.
+    return max(1, event.requests) if isinstance(event, ModelEvent) else 0
+
+
+@dataclass(frozen=True)
+class StepBudget(Guard):
+    """At most `steps` model requests in a run, re-asks included.
+
+    Promises: `steps` visits of the states in `visits`, because each visit costs at least one request.
+    """
+
+    steps: int
+    visits: frozenset[str] = field(default=AWAIT_MODEL, kw_only=True)
+
+    measures = "requests"
+
+    @property
+    def limit(self) -> int | None:
+        return self.steps
+
+    @property
+    def ceiling(self) -> float | None:
+        return self.steps
+
+    @property
+    def counts(self) -> frozenset[str]:
+        return self.visits
+
+    def initial(self) -> int:
+        return 0
+
+    def fold(self, memo: int, step: Step) -> int:
+        return memo + _requests(step.event)
+
+    def judge(self, memo: int, event: Event) -> Trip | None:
+        spent = memo + _requests(event)
+        if spent < self.steps:
+            return None
+        return self.trip(spent, f"the model was asked {spent} times, the limit is {self.steps}")
+
+
+@dataclass(frozen=True)
+class ToolCallBudget(Guard):
+    """At most `calls` tool calls in a run, counted as the model requests them.
+
+    Promises: `calls` askings, because each reply that requests tools requests at least one. Trips on the reply
+    that would go beyond; that reply's calls are not run.
+    """
+
+    calls: int
+
+    judges = (ToolsRequested,)
+    measures = "tool_calls"
+
+    @property
+    def limit(self) -> int | None:
+        return self.calls
+
+    @property
+    def ceiling(self) -> float | None:
+        return self.calls
+
+    def initial(self) -> int:
+        return 0
+
+    def fold(self, memo: int, step: Step) -> int:
+        return memo + max(1, len(step.event.calls)) if isinstance(step.event, ToolsRequested) else memo
+
+    def judge(self, memo: int, event: Event) -> Trip | None:
+        requested = memo + max(1, len(event.calls)) if isinstance(event, ToolsRequested) else memo
+        if requested <= self.calls:
+            return None
+        return self.trip(requested, f"{requested} tool calls were requested, the limit is {self.calls}")
+
+
+@dataclass(frozen=True)
+class TokenBudget(Guard):
+    """At most about `tokens` tokens in a run: trips on the first event at which they are spent.
+
+    Counts what the provider reports (thoughts included, cached tokens once), failed attempts included. Promises:
+    `tokens` visits of the states in `visits`, only because each request is charged at least one token.
+    """
+
+    tokens: int
+    visits: frozenset[str] = field(default=AWAIT_MODEL, kw_only=True)
+
+    measures = "tokens"
+
+    @property
+    def limit(self) -> int | None:
+        return self.tokens
+
+    @property
+    def ceiling(self) -> float | None:
+        return self.tokens
+
+    @property
+    def counts(self) -> frozenset[str]:
+        return self.visits
+
+    def initial(self) -> int:
+        return 0
+
+    def fold(self, memo: int, step: Step) -> int:
+        return memo + self._charge(step.event)
+
+    def judge(self, memo: int, event: Event) -> Trip | None:
+        spent = memo + self._charge(event)
+        if spent < self.tokens:
+            return None
+        return self.trip(spent, f"{spent} tokens were spent, the limit is {self.tokens}")
+
+    @staticmethod
+    def _charge(event: Event) -> int:
+        return max(_requests(event), event.usage.total) if isinstance(event, ModelEvent) else 0
+
+
+@dataclass(frozen=True)
+class CostBudget(Guard):
+    """At most about `usd` US dollars in a run, where the price of the model is known. Promises nothing: a price
+    may be zero."""
+
+    usd: float
+
+    measures = "cost"
+
+    @property
+    def ceiling(self) -> float | None:
+        return self.usd
+
+    def initial(self) -> float:
+        return 0.0
+
+    def fold(self, memo: float, step: Step) -> float:
+        return memo + self._cost(step.event)
+
+    def judge(self, memo: float, event: Event) -> Trip | None:
+        spent = memo + self._cost(event)
+        if spent < self.usd:
+            return None
+        return self.trip(spent, f"${spent:.4f} were spent, the limit is ${self.usd:.4f}", self.usd)
+
+    @staticmethod
+    def _cost(event: Event) -> float:
+        return event.usage.cost_usd or 0.0 if isinstance(event, ModelEvent) else 0.0
+
+
+@dataclass(frozen=True)
+class Deadline(Guard):
+    """At most about `seconds` of work in a run: the sum of `took_ms`, pauses not counted. Promises nothing: a step
+    may take no measurable time."""
+
+    seconds: float
+
+    measures = "seconds"
+
+    @property
+    def ceiling(self) -> float | None:
+        return self.seconds
+
+    def initial(self) -> int:
+        return 0
+
+    def fold(self, memo: int, step: Step) -> int:
+        return memo + step.event.took_ms
+
+    def judge(self, memo: int, event: Event) -> Trip | None:
+        spent = (memo + event.took_ms) / 1000
+        if spent < self.seconds:
+            return None
+        return self.trip(spent, f"the work took {spent:.1f} s, the limit is {self.seconds:g} s", self.seconds)
+
+
+@dataclass(frozen=True)
+class Nudged(Counted):
+    """Going in circles was already refused `times` times in this run. Ask it together with a loop guard."""
+
+    def because(self, count: int) -> str:
+        return f"the model was told {count} times that it goes in circles, and went on"
+
+
+@dataclass(frozen=True)
+class ResumeBudget(Counted):
+    """A run may be taken up again `times` times after its process died; one that keeps killing it is given up."""
+
+    def because(self, count: int) -> str:
+        return f"the run was resumed {count} times and never came to its end"
+
+
+@dataclass(frozen=True)
+class ApprovalBudget(Counted):
+    """A run may stop `times` times to ask for a person's approval."""
+
+    def because(self, count: int) -> str:
+        return f"the run has already asked for approval {count} times"

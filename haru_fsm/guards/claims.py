@@ -1,0 +1,146 @@
+"""Guards on answers: may the customer read this? Words of the model never settle what the store must know."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from haru_fsm.conversation import (
+    Event,
+    MessageReceived,
+    ModelAnswered,
+    ModelEvent,
+    ResultStatus,
+    Step,
+    TicketOpened,
+    ToolsExecuted,
+    ToolsRequested,
+    Trip,
+)
+from haru_fsm.machine import Guard
+
+IDENTIFIER = re.compile(r"(?<![\w-])[A-Za-z]{1,6}-?\d[\w-]*", re.ASCII)
+NUMBERED_CLAIM = re.compile(
+    r"(?:티켓|접수\s*번호|문의\s*번호|상담\s*번호|\bticket)[^.\n]{0,30}?(?P<id>(?<![\w-])[A-Za-z]{1,6}-?\d[\w-]*)",
+    re.IGNORECASE | re.ASCII,
+)
+BARE_CLAIM = re.compile(
+    r"(?:티켓|상담\s*접수)[^.\n]{0,20}(?:접수|생성|발급|등록|완료)[^.\n]{0,6}(?:했|하였|됐|되었|완료)"
+    r"|\bticket (?:has been|was|is now) (?:created|opened|filed)|(?:created|opened|filed) a (?:support )?ticket",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Identifiers that came from outside the model, newest first, as a chain: adding costs the same at any length."""
+
+    words: frozenset[str]
+    before: _Known | None
+
+    def __iter__(self) -> Iterator[str]:
+        link: _Known | None = self
+        while link is not None:
+            yield from link.words
+            link = link.before
+
+
+@dataclass(frozen=True, slots=True)
+class _Claims:
+    known: _Known | None = None
+    acted: int = 0
+    """The last run in which an effect was done or a ticket opened."""
+    run: int = 0
+
+
+@dataclass(frozen=True)
+class UnfoundedTicketClaim(Guard):
+    """The answer names a ticket that nobody opened, or says that one was filed when nothing was.
+
+    A number counts as known when it came from a tool, the customer or the engine in this conversation. Catches
+    invented numbers beside words for tickets, and bare claims in a run that has done nothing. Misses claims in
+    words that it does not know. Source: public reports of customers who waited for cases that did not exist.
+    """
+
+    judges = (ModelAnswered,)
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "scope", "conversation")
+
+    def initial(self) -> _Claims:
+        return _Claims()
+
+    def fold(self, memo: _Claims, step: Step) -> _Claims:
+        words = frozenset(IDENTIFIER.findall(_from_outside(step.event)))
+        known = _Known(words, memo.known) if words else memo.known
+        return _Claims(known, step.run if _acts(step.event) else memo.acted, step.run)
+
+    def judge(self, memo: _Claims, event: Event) -> Trip | None:
+        assert isinstance(event, ModelAnswered)
+        text = event.text
+        known = {word.casefold() for word in memo.known or ()}
+        for claim in NUMBERED_CLAIM.finditer(text):
+            if claim["id"].casefold() not in known:
+                return self.trip(1, f"the answer names a ticket that does not exist ({claim['id']})")
+        if BARE_CLAIM.search(text) and not (memo.acted and memo.acted == memo.run):
+            return self.trip(1, "the answer says that a ticket was filed, and none was")
+        return None
+
+
+def _from_outside(event: Event) -> str:
+    match event:
+        case MessageReceived(text=text):
+            return text
+        case ToolsExecuted(results=results):
+            return " ".join(json.dumps(result.response, ensure_ascii=False) for result in results)
+        case TicketOpened(notice=notice):
+            return notice
+    return ""
+
+
+def _acts(event: Event) -> bool:
+    match event:
+        case TicketOpened():
+            return True
+        case ToolsExecuted(results=results):
+            return any(result.effect and result.status is ResultStatus.DONE for result in results)
+    return False
+
+
+@dataclass(frozen=True)
+class InDoubt(Guard):
+    """An effect of this run was started and nobody knows how it ended; what the model says of it is no evidence.
+
+    A late outcome or a person's word, which travel inside the next model event, settle it.
+    """
+
+    judges = (ModelAnswered,)
+
+    def initial(self) -> tuple[int, frozenset[str]]:
+        return 0, frozenset()
+
+    def fold(self, memo: tuple[int, frozenset[str]], step: Step) -> tuple[int, frozenset[str]]:
+        requested, doubts = memo
+        match step.event:
+            case ToolsRequested():
+                requested, doubts = step.seq, doubts - _settled(step.event)
+            case ModelEvent():
+                doubts = doubts - _settled(step.event)
+            case ToolsExecuted(results=results):
+                doubtful = (result for result in results if result.status is ResultStatus.IN_DOUBT)
+                doubts = doubts | {f"{requested}.{result.position}" for result in doubtful}
+        return requested, doubts
+
+    def judge(self, memo: tuple[int, frozenset[str]], event: Event) -> Trip | None:
+        doubts = memo[1] - _settled(event)
+        if not doubts:
+            return None
+        calls = ", ".join(sorted(doubts))
+        return self.trip(len(doubts), f"nobody knows whether {len(doubts)} effect(s) took place: {calls}")
+
+
+def _settled(event: Any) -> frozenset[str]:
+    return frozenset(event.settled)

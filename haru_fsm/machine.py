@@ -1,0 +1,471 @@
+"""The heart: one table of rows, and the function that takes an event to the next state.
+
+    while not conversation.resting:
+        event = work[conversation.state](conversation, services)    # the one thing this state still has to do
+        conversation = workflow.advance(conversation, event)        # the first row whose guard passes
+        store.append(conversation)                                  # durable before anything else happens
+
+What holds here, and is relied upon everywhere else:
+
+* A workflow is its table, read from the top. No transition is hidden in code, so the diagram and the
+  certificate see all of them.
+* `advance` is pure: the same journal and the same event give the same step, in any process, at any time.
+* Guards are folds of the journal. Their memos travel beside the conversation and can always be rebuilt
+  from its steps; nothing that a restart could lose decides anything.
+* Rest belongs to rows. A conversation rests exactly when its last step came from a row that rests.
+
+`transitions` reads the table: one Machine per workflow, without a model and without callbacks, and a cursor
+that is thrown away after each step. It evaluates conditions in the order of the rows and moves the cursor by
+the first that holds; we ask it for nothing else (its queues, asynchronous machine and bound methods lose
+exceptions and cancellations).
+
+Not perfect: a `transitions` machine knows nothing of rest or of answers, so the row that fired is noted by
+the condition itself, on the cursor.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import UnionType
+from typing import Any, ClassVar, Literal
+
+from transitions import EventData, Machine, MachineError
+
+from haru_fsm.conversation import OUTSIDE, Answer, Conversation, Event, MessageReceived, Step, TicketOpened, Trip
+from haru_fsm.errors import NoTransition, WorkflowError
+
+Work = Callable[..., Event | Awaitable[Event]]
+"""What a state still has to do: `(conversation, services) -> event`. A function that returns its event at once
+touches nothing outside and is committed together with the step before it; one that returns an awaitable acts on
+the world, and all that came before is made durable first."""
+
+
+# --------------------------------------------------------------------------- guards
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A condition on the journal. Subclasses are frozen dataclasses; equal guards are one guard.
+
+    `limit` and `counts` are what a guard promises the certificate: once the count has reached `limit`, the guard
+    trips for the rest of the run. It counts visits of the states in `counts` (the one being judged included), or,
+    where `counts` is empty, how often this guard was asked at the same (state, event) without tripping. A guard
+    with `limit` None promises nothing.
+    """
+
+    scope: Literal["run", "conversation"] = field(default="run", kw_only=True)
+
+    judges: ClassVar[tuple[type[Event], ...] | None] = None
+    """The events that the guard can judge; None: any. A row that asks it about another is refused."""
+    measures: ClassVar[Literal["requests", "tool_calls", "tokens", "cost", "seconds"] | None] = None
+    """The quantity that `ceiling` bounds, where the guard is a budget."""
+
+    @property
+    def ceiling(self) -> float | None:
+        """The figure of what the guard `measures` beyond which no further work of that kind is begun."""
+        return None
+
+    @property
+    def limit(self) -> int | None:
+        """The promised limit, or None."""
+        return None
+
+    @property
+    def counts(self) -> frozenset[str]:
+        """The states whose visits are counted; empty: askings of this guard."""
+        return frozenset()
+
+    @property
+    def name(self) -> str:
+        """How trips, tables and diagrams call this guard."""
+        values = [getattr(self, f.name) for f in dataclasses.fields(self) if not f.kw_only]
+        return f"{type(self).__name__}({', '.join(str(value) for value in values)})"
+
+    def initial(self) -> Any:
+        """The memo before anything has happened. Memos are never changed in place."""
+        return None
+
+    def fold(self, memo: Any, step: Step) -> Any:
+        """The memo after one more step."""
+        return memo
+
+    def judge(self, memo: Any, event: Event) -> Trip | None:
+        """Whether the guard trips on this event, and why. `memo` covers all steps before it."""
+        raise NotImplementedError
+
+    def trip(self, figure: float, because: str, limit: float | None = None) -> Trip:
+        """A trip of this guard; `limit` defaults to the promised one."""
+        limit = limit if limit is not None else self.limit or 0
+        return Trip(guard=self.name, figure=figure, limit=limit, because=because)
+
+
+@dataclass(frozen=True)
+class Counted(Guard):
+    """Trips once it has been asked, without tripping, `times` times in its scope.
+
+    Each step names the counted guards that were asked and let it pass (`Step.asked`), so the count is a fold like
+    any other. They are named by kind, without their limit: raising a limit does not lose the count.
+    """
+
+    times: int
+
+    @property
+    def limit(self) -> int | None:
+        return self.times
+
+    def initial(self) -> int:
+        return 0
+
+    def fold(self, memo: int, step: Step) -> int:
+        return memo + (type(self).__name__ in step.asked)
+
+    def judge(self, memo: int, event: Event) -> Trip | None:
+        return self.trip(memo, self.because(memo)) if memo >= self.times else None
+
+    def because(self, count: int) -> str:
+        """The sentence for people when it trips."""
+        return f"{self.name} was passed {count} times"
+
+
+@dataclass(frozen=True)
+class AnyOf(Guard):
+    """Trips when one of the guards does; the first that trips says why."""
+
+    guards: tuple[Guard, ...]
+
+    def __init__(self, *guards: Guard) -> None:
+        object.__setattr__(self, "guards", guards)
+        object.__setattr__(self, "scope", "run")
+
+    @property
+    def name(self) -> str:
+        return " or ".join(guard.name for guard in self.guards) or "never"
+
+
+@dataclass(frozen=True)
+class AllOf(Guard):
+    """Trips when every one of the guards does; the last says why."""
+
+    guards: tuple[Guard, ...]
+
+    def __init__(self, *guards: Guard) -> None:
+        object.__setattr__(self, "guards", guards)
+        object.__setattr__(self, "scope", "run")
+
+    @property
+    def name(self) -> str:
+        parts = (f"({guard.name})" if isinstance(guard, AnyOf) else guard.name for guard in self.guards)
+        return " and ".join(parts) or "always"
+
+
+@dataclass(frozen=True)
+class Not(Guard):
+    """Trips when the guard does not."""
+
+    guard: Guard
+
+    def __init__(self, guard: Guard) -> None:
+        object.__setattr__(self, "guard", guard)
+        object.__setattr__(self, "scope", "run")
+
+    @property
+    def name(self) -> str:
+        return f"not ({self.guard.name})"
+
+
+def atoms(guard: Guard | None) -> Iterator[Guard]:
+    """The guards that a composite is made of, in order, each as often as it occurs."""
+    match guard:
+        case None:
+            return
+        case AnyOf(guards=parts) | AllOf(guards=parts):
+            for part in parts:
+                yield from atoms(part)
+        case Not(guard=part):
+            yield from atoms(part)
+        case _:
+            yield guard
+
+
+# --------------------------------------------------------------------------- the table
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: on this event, from these states, to that state, when this guard trips.
+
+    `rests`: the conversation then waits for something from outside. `answer`: how the row answers its guard's
+    trip; the work of the target state reads it from the journal.
+    """
+
+    event: type[Event]
+    source: str | tuple[str, ...]
+    target: str
+    when: Guard | None = None
+    rests: bool = False
+    answer: Answer | None = None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The states the row leads out of."""
+        return (self.source,) if isinstance(self.source, str) else tuple(self.source)
+
+    @property
+    def kind(self) -> str:
+        """The name of the event."""
+        return str(self.event.model_fields["kind"].default)
+
+    def __str__(self) -> str:
+        when = f" when {self.when.name}" if self.when else ""
+        return f"{self.kind}: {' | '.join(self.sources)} -> {self.target}{when}{' (rests)' if self.rests else ''}"
+
+
+class _Cursor:
+    """What `transitions` moves: the current state, the event being judged, and the row that fired."""
+
+    __slots__ = ("asked", "event", "memos", "row", "state", "trip")
+
+    def __init__(self, state: str, memos: Mapping[Guard, Any], event: Event) -> None:
+        self.state = state
+        self.memos = memos
+        self.event = event
+        self.row: Row | None = None
+        self.trip: Trip | None = None
+        self.asked: list[str] = []
+
+    def judge(self, guard: Guard) -> Trip | None:
+        """The verdict of a guard or a composite of guards; notes the counted ones that did not trip."""
+        match guard:
+            case AnyOf(guards=parts):
+                return next((trip for part in parts if (trip := self.judge(part))), None)
+            case AllOf(guards=parts):
+                verdict: Trip | None = guard.trip(0, guard.name)
+                for part in parts:
+                    verdict = self.judge(part)
+                    if verdict is None:
+                        return None
+                return verdict
+            case Not(guard=part):
+                return None if self.judge(part) else guard.trip(0, guard.name)
+        trip = guard.judge(self.memos[guard], self.event)
+        if trip is None and isinstance(guard, Counted):
+            self.asked.append(type(guard).__name__)
+        return trip
+
+
+def _condition(row: Row) -> Callable[[EventData], bool]:
+    def passes(data: EventData) -> bool:
+        cursor = data.model
+        assert isinstance(cursor, _Cursor)
+        if row.when is not None:
+            cursor.trip = cursor.judge(row.when)
+            if cursor.trip is None:
+                return False
+        cursor.row = row
+        return True
+
+    return passes
+
+
+def events_of(work: Work) -> tuple[type[Event], ...]:
+    """The events that a work function may give, read from its return annotation.
+
+    Raises WorkflowError where it has none, or one that is not made of events.
+    """
+    try:
+        annotation = typing.get_type_hints(work).get("return")
+    except NameError as error:
+        raise WorkflowError(f"{_name(work)}: its return annotation cannot be resolved: {error}.") from error
+    found = tuple(dict.fromkeys(_event_types(annotation)))
+    if not found or not all(isinstance(event, type) and issubclass(event, Event) for event in found):
+        raise WorkflowError(
+            f"{_name(work)} does not say which events it gives. Annotate its return type, "
+            "for example `-> ModelAnswered | ToolsRequested | ModelFailed`."
+        )
+    return found
+
+
+def _event_types(annotation: Any) -> Iterator[Any]:
+    origin = typing.get_origin(annotation)
+    if origin in (typing.Union, UnionType):
+        for member in typing.get_args(annotation):
+            yield from _event_types(member)
+    elif inspect.isclass(origin) and issubclass(origin, Awaitable):
+        yield from _event_types(typing.get_args(annotation)[-1])
+    elif annotation is not None and annotation is not type(None):
+        yield annotation
+
+
+def _name(work: Work) -> str:
+    return getattr(work, "__qualname__", repr(work))
+
+
+class Workflow:
+    """A table of rows and the work of each state.
+
+    `rows` are read from the top: of those that fit the state and the event, the first whose guard trips (or that
+    has none) fires. `work` maps each state in which there is something to do to a function that does it.
+    `initial` is where a new conversation rests; by default the first source of the first row.
+
+    Raises WorkflowError when the table is no table: no rows, an event that is none, work for a state nobody knows.
+    Whether it may *run* is for the certificate to say.
+    """
+
+    def __init__(self, rows: Iterable[Row], *, work: Mapping[str, Work], initial: str | None = None) -> None:
+        self.rows: tuple[Row, ...] = tuple(rows)
+        if not self.rows:
+            raise WorkflowError("This workflow has no rows. Give Workflow(rows, work=...) at least one Row.")
+        for row in self.rows:
+            if not (isinstance(row, Row) and isinstance(row.event, type) and issubclass(row.event, Event)):
+                raise WorkflowError(f"{row!r} is not a row of this table: write Row(event, source, target, ...).")
+            for guard in atoms(row.when):
+                if guard.judges is not None and not issubclass(row.event, guard.judges):
+                    raise WorkflowError(
+                        f"{guard.name} cannot judge {row.kind}; it judges "
+                        f"{', '.join(str(event.model_fields['kind'].default) for event in guard.judges)}. Row: {row}."
+                    )
+        self.work: dict[str, Work] = {str(state): work for state, work in work.items()}
+        self.initial = str(initial if initial is not None else self.rows[0].sources[0])
+        named = (str(state) for row in self.rows for state in (*row.sources, row.target))
+        self.states: tuple[str, ...] = tuple(dict.fromkeys([self.initial, *named, *self.work]))
+        self.gives: dict[str, tuple[type[Event], ...]] = {state: events_of(work) for state, work in self.work.items()}
+        self.guards: tuple[Guard, ...] = tuple(dict.fromkeys(a for row in self.rows for a in atoms(row.when)))
+
+    @cached_property
+    def _machine(self) -> Machine:
+        return Machine(
+            model=None,
+            states=list(self.states),
+            initial=self.initial,
+            auto_transitions=False,
+            send_event=True,
+            transitions=[
+                {"trigger": row.kind, "source": str(source), "dest": str(row.target), "conditions": [_condition(row)]}
+                for row in self.rows
+                for source in row.sources
+            ],
+        )
+
+    @cached_property
+    def _pairs(self) -> frozenset[tuple[str, str]]:
+        return frozenset((str(source), row.kind) for row in self.rows for source in row.sources)
+
+    def rows_for(self, state: str, event: type[Event]) -> tuple[Row, ...]:
+        """The rows that are asked on this event in this state, in order."""
+        return tuple(row for row in self.rows if row.event is event and state in row.sources)
+
+    def accepts(self, state: str, event: type[Event]) -> bool:
+        """Whether the table has a row for this event in this state."""
+        return (state, str(event.model_fields["kind"].default)) in self._pairs
+
+    # -- conversations
+
+    def begin(self, conversation_id: str, customer_id: str) -> Conversation:
+        """A new conversation: at rest in the initial state, with an empty journal."""
+        return Conversation(
+            conversation_id=conversation_id,
+            customer_id=customer_id,
+            state=self.initial,
+            memos={guard: guard.initial() for guard in self.guards},
+        )
+
+    def replay(self, conversation_id: str, customer_id: str, steps: Sequence[Step]) -> Conversation:
+        """The conversation that these journaled steps make. Nothing is judged again: what is written happened."""
+        conversation = self.begin(conversation_id, customer_id)
+        memos = dict(conversation.memos)
+        run = 0
+        for step in steps:
+            memos = {guard: _fold(guard, memo, step, run) for guard, memo in memos.items()}
+            run = step.run
+        if not steps:
+            return conversation
+        return dataclasses.replace(
+            conversation, state=steps[-1].state, resting=steps[-1].rests, steps=tuple(steps), memos=memos
+        )
+
+    def advance(self, conversation: Conversation, event: Event) -> Conversation:
+        """The conversation after this event: one step longer, in the state of the first row that fires.
+
+        Raises NoTransition when the table has no row for the event in this state, or none that fires.
+        """
+        cursor = _Cursor(conversation.state, conversation.memos, event)
+        if (cursor.state, event.kind) not in self._pairs:
+            raise NoTransition(self._refusal(conversation, event, "has no row for it"))
+        try:
+            self._machine.events[event.kind].trigger(cursor)
+        except MachineError as error:  # pragma: no cover - the pairs above are the machine's own
+            raise NoTransition(self._refusal(conversation, event, str(error))) from error
+        row = cursor.row
+        if row is None:
+            raise NoTransition(self._refusal(conversation, event, "has only guarded rows for it, and no guard tripped"))
+        step = _step(conversation, event, cursor, row)
+        return dataclasses.replace(
+            conversation,
+            state=cursor.state,
+            resting=row.rests,
+            steps=(*conversation.steps, step),
+            memos={guard: _fold(guard, memo, step, conversation.run) for guard, memo in conversation.memos.items()},
+        )
+
+    def strand(self, conversation: Conversation, event: Event, because: str) -> Conversation:
+        """The one step outside the table: an open run whose state the table no longer knows goes to a person.
+
+        Raises NoTransition where no state of this workflow opens tickets.
+        """
+        target = next((state for state, events in self.gives.items() if TicketOpened in events), None)
+        if target is None:
+            raise NoTransition(self._refusal(conversation, event, "does not know that state, and opens no tickets"))
+        trip = Trip(guard="definition_changed", figure=0, limit=0, because=because)
+        step = Step(
+            seq=conversation.seq + 1,
+            run=conversation.run,
+            event=event,
+            source=conversation.state,
+            state=target,
+            trip=trip,
+        )
+        return dataclasses.replace(conversation, state=target, resting=False, steps=(*conversation.steps, step))
+
+    def _refusal(self, conversation: Conversation, event: Event, why: str) -> str:
+        return (
+            f"Conversation {conversation.conversation_id or '?'}: {event.kind} came in state {conversation.state}, "
+            f"and the table {why}."
+        )
+
+    @property
+    def external(self) -> frozenset[type[Event]]:
+        """Events in the table that come from outside and that no work gives."""
+        return frozenset(row.event for row in self.rows if row.event in OUTSIDE)
+
+
+def _step(conversation: Conversation, event: Event, cursor: _Cursor, row: Row) -> Step:
+    """The journal's line. What does not apply stays unset, and takes no room in the store."""
+    notes: dict[str, Any] = {}
+    if row.rests:
+        notes["rests"] = True
+    if row.when is not None:
+        notes["trip"] = cursor.trip
+    if row.answer is not None:
+        notes["answer"] = row.answer
+    if cursor.asked:
+        notes["asked"] = tuple(dict.fromkeys(cursor.asked))
+    return Step(
+        seq=conversation.seq + 1,
+        run=conversation.run + isinstance(event, MessageReceived),
+        event=event,
+        source=conversation.state,
+        state=cursor.state,
+        **notes,
+    )
+
+
+def _fold(guard: Guard, memo: Any, step: Step, run: int) -> Any:
+    """One guard's memo after a step; a memo that belongs to a run starts again with each run."""
+    if guard.scope == "run" and step.run != run:
+        memo = guard.initial()
+    return guard.fold(memo, step)

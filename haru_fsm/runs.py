@@ -1,0 +1,105 @@
+"""What a run came to, read out of its journal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from haru_fsm.conversation import (
+    Conversation,
+    Frozen,
+    ModelAnswered,
+    ModelEvent,
+    ModelFailed,
+    Step,
+    Ticket,
+    TicketOpened,
+    ToolsExecuted,
+    Trip,
+    Usage,
+)
+from haru_fsm.tickets import HOLDING_NOTICE, ticket_key
+
+
+class Run(Frozen):
+    """One run: from a customer's message to its ending. The same journal always gives the same Run."""
+
+    run_id: str
+    conversation_id: str
+    customer_id: str
+    state: str
+    finished: bool
+    """False while there is work left: a process was stopped, or a desk was out of reach."""
+    answer: str
+    """What the customer reads, whatever the ending."""
+    reply_id: str
+    """The same for the same reply, so that a channel can drop a second delivery."""
+    ticket: Ticket | None = None
+    stopped_by: Trip | None = None
+    """The guard that led to the ticket, or the failure of the model; None for an answer."""
+    steps: int = 0
+    """Model requests, re-asks included."""
+    tool_runs: int = 0
+    usage: Usage = Usage()
+
+
+def run_of(conversation: Conversation, number: int | None = None) -> Run:
+    """The run of this number in a conversation; by default the last one."""
+    number = conversation.run if number is None else number
+    steps = [step for step in conversation.steps if step.run == number]
+    models = [step.event for step in steps if isinstance(step.event, ModelEvent)]
+    usage = Usage()
+    for event in models:
+        usage = usage + event.usage
+    last = steps[-1]
+    finished = last.rests
+    opened = next((step.event for step in reversed(steps) if isinstance(step.event, TicketOpened)), None)
+    run_id = ticket_key(conversation.conversation_id, number)
+    return Run(
+        run_id=run_id,
+        conversation_id=conversation.conversation_id,
+        customer_id=conversation.customer_id,
+        state=last.state,
+        finished=finished,
+        answer=_answer(steps, opened),
+        reply_id=f"{run_id}/reply",
+        ticket=opened.ticket if opened else None,
+        stopped_by=_stopped_by(steps),
+        steps=sum(max(1, event.requests) for event in models),
+        tool_runs=sum(result.ran for step in steps for result in _results(step)),
+        usage=usage,
+    )
+
+
+def _results(step: Step) -> tuple[Any, ...]:
+    return step.event.results if isinstance(step.event, ToolsExecuted) else ()
+
+
+def _answer(steps: list[Step], opened: TicketOpened | None) -> str:
+    if opened is not None:
+        return opened.notice
+    for step in reversed(steps):
+        if isinstance(step.event, ModelAnswered) and step.rests:
+            return step.event.text
+    return HOLDING_NOTICE
+
+
+def _stopped_by(steps: list[Step]) -> Trip | None:
+    """Why the run came to a person: the last thing before the ticket that led there."""
+    if not any(isinstance(step.event, TicketOpened) for step in steps) and steps[-1].rests:
+        return None
+    for step in reversed(steps):
+        if step.trip is not None and step.answer is None:
+            return step.trip
+        if isinstance(step.event, ModelFailed):
+            event = step.event
+            because = f"{event.reason}: {event.detail}" if event.detail else str(event.reason)
+            return Trip(guard="model_failed", figure=event.requests, limit=0, because=because)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of text as the model writes it."""
+
+    text: str

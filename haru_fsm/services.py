@@ -1,0 +1,124 @@
+"""What the work of a state may use: the model, the tools, the desk, and what is left of the run's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from haru_fsm.clock import Clock
+from haru_fsm.contents import History, with_outcomes
+from haru_fsm.conversation import (
+    JSON,
+    Conversation,
+    ModelEvent,
+    ResultStatus,
+    Ticket,
+    ToolCall,
+    ToolResult,
+    executed,
+)
+from haru_fsm.execution import Executor, Ledger
+from haru_fsm.limits import Limits
+from haru_fsm.models import Model, ModelRequest
+from haru_fsm.tickets import TicketDesk
+from haru_fsm.toolbox import Toolbox
+
+
+@dataclass(slots=True)
+class Services:
+    """Handed to the work of each state, for one run of one conversation."""
+
+    model: Model
+    tools: Toolbox
+    ledger: Ledger
+    desk: TicketDesk
+    clock: Clock
+    limits: Limits
+    system_prompt: str = ""
+    effects_allowed: bool = True
+    rehearsal: bool = False
+    on_text: Callable[[str], None] | None = None
+    _history: History = field(default_factory=History)
+    _folded: int = 0
+
+    # -- what has happened, in the model's words
+
+    def history(self, conversation: Conversation) -> History:
+        """The contents of the conversation; folds only what is new since the last call."""
+        if not self._folded:
+            self._history = History(output_chars=self.limits.tool_output_chars)
+        for step in conversation.steps[self._folded :]:
+            self._history = self._history.fold(step)
+        self._folded = len(conversation.steps)
+        return self._history
+
+    def request(
+        self, conversation: Conversation, *, settled: dict[str, JSON] | None = None, tools_allowed: bool = True
+    ) -> ModelRequest:
+        """The next request to the model. `settled` are outcomes that have come to be known since the last one."""
+        return ModelRequest(
+            system=self.system_prompt,
+            contents=with_outcomes(self.history(conversation), settled or {}).request(),
+            declarations=self.tools.declarations,
+            tools_allowed=tools_allowed,
+            requests_left=self.requests_left(conversation),
+            timeout_s=self.left_s(conversation),
+            on_text=self.on_text,
+        )
+
+    async def late_outcomes(self, conversation: Conversation) -> dict[str, JSON]:
+        """What has come to be known of calls whose result in the journal is `in_doubt`, and was not told yet."""
+        doubtful = doubtful_calls(conversation)
+        if not doubtful:
+            return {}
+        await self.ledger.refresh()
+        entries = ((call, self.ledger.entries.get(call)) for call in doubtful)
+        return {call: entry.outcome.response for call, entry in entries if entry is not None and entry.outcome}
+
+    # -- what is left
+
+    def requests_left(self, conversation: Conversation) -> int:
+        """Model requests that the run may still make; at least one, for the guards have let it come here."""
+        events = (step.event for step in conversation.run_steps)
+        spent = sum(max(1, event.requests) for event in events if isinstance(event, ModelEvent))
+        return max(1, self.limits.max_steps - spent)
+
+    def left_s(self, conversation: Conversation) -> float | None:
+        """Seconds left of the run's deadline, or None."""
+        if self.limits.deadline_s is None:
+            return None
+        spent = sum(step.event.took_ms for step in conversation.run_steps) / 1000
+        return max(0.001, self.limits.deadline_s - spent)
+
+    # -- acting
+
+    async def run_calls(
+        self, conversation: Conversation, seq: int, calls: tuple[ToolCall, ...]
+    ) -> tuple[ToolResult, ...]:
+        """Run the calls that step `seq` requested; one result for each, in their order."""
+        began = self.clock.monotonic()
+        left = self.left_s(conversation)
+
+        def left_s() -> float | None:
+            return None if left is None else max(0.001, left - (self.clock.monotonic() - began))
+
+        executor = Executor(
+            tools=self.tools,
+            ledger=self.ledger,
+            run=conversation.run,
+            clock=self.clock,
+            left_s=left_s,
+            effects_allowed=self.effects_allowed,
+        )
+        return await executor.execute(seq, calls)
+
+    def open_ticket(self, ticket: Ticket) -> Ticket | Awaitable[Ticket]:
+        """File the ticket, or find the one that is open already."""
+        return self.desk.open(ticket)
+
+
+def doubtful_calls(conversation: Conversation) -> list[str]:
+    """Calls of this conversation that are in doubt as far as its journal knows, as `seq.position`."""
+    settled = {call for step in conversation.steps if isinstance(step.event, ModelEvent) for call in step.event.settled}
+    found = executed(conversation.steps)
+    return [call for call, _, result in found if result.status is ResultStatus.IN_DOUBT and call not in settled]

@@ -1,0 +1,145 @@
+"""Settings: from the environment, `.env`, or `haru.toml` in the app's folder, in this order; the command line wins.
+
+HARU_MODEL              gemini:NAME, openai:NAME, offline, cassette:FILE
+HARU_DATABASE_URL       sqlite:///PATH, memory:
+HARU_LIMITS__MAX_STEPS  and every other limit of `Limits`
+GEMINI_API_KEY, GOOGLE_API_KEY, GOOGLE_GEMINI_BASE_URL, HARU_GEMINI_API_VERSION
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from haru_fsm.clock import SystemClock
+from haru_fsm.errors import ModelError, SettingsError
+from haru_fsm.limits import Limits
+from haru_fsm.models import Model
+from haru_fsm.stores import Store
+
+if TYPE_CHECKING:
+    from haru_fsm.app import App
+
+DEFAULT_GEMINI = "gemini:gemini-flash-latest"
+DATABASE = "memory_store/haru.db"
+
+
+class Settings(BaseSettings):
+    """What a user may set. Raises SettingsError (by `for_folder`) for a value that cannot be used, naming it."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="HARU_", env_nested_delimiter="__", extra="ignore", env_ignore_empty=True, populate_by_name=True
+    )
+
+    model: str | None = None
+    database_url: str | None = None
+    limits: Limits = Limits()
+    gemini_api_version: str | None = None
+    gemini_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    )
+    gemini_base_url: str | None = Field(default=None, validation_alias="GOOGLE_GEMINI_BASE_URL")
+    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
+    openai_base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        toml = TomlConfigSettingsSource(settings_cls)
+        return (init_settings, env_settings, dotenv_settings, toml)
+
+    @classmethod
+    def for_folder(cls, folder: Path | None, **given: Any) -> Self:
+        """The settings for an app's folder. `given` wins over all; a None in it counts as not given."""
+        here = folder if folder is not None else Path.cwd()
+
+        class InFolder(cls):  # type: ignore[valid-type, misc]
+            model_config = SettingsConfigDict(env_file=here / ".env", toml_file=here / "haru.toml")
+
+        try:
+            settings: Self = InFolder(**{name: value for name, value in given.items() if value is not None})
+        except ValidationError as error:
+            raise SettingsError(_told(error)) from error
+        except ValueError as error:
+            raise SettingsError(f"The settings in {here} cannot be read: {error}") from error
+        return settings
+
+    @classmethod
+    def for_app(cls, app: App) -> Self:
+        """The settings for a loaded app."""
+        return cls.for_folder(app.folder)
+
+    # -- what they make
+
+    @property
+    def model_spec(self) -> str:
+        """`kind:name` of the model: what is set, else Gemini where there is a key, else offline."""
+        return self.model or (DEFAULT_GEMINI if self.gemini_api_key else "offline")
+
+    def make_model(self, app: App) -> Model:
+        """The model. Raises SettingsError for an unknown kind, ModelError where a key or an extra is missing."""
+        kind, _, name = self.model_spec.partition(":")
+        if kind == "offline" and not name:
+            from haru_fsm.models.offline import OfflineModel
+
+            return OfflineModel()
+        if kind == "gemini" and name:
+            return self._gemini(name, app.limits)
+        raise SettingsError(
+            f"HARU_MODEL is {self.model_spec!r}. Use gemini:NAME (for example {DEFAULT_GEMINI}) or offline."
+        )
+
+    def _gemini(self, name: str, limits: Limits) -> Model:
+        from haru_fsm.models.gemini import GeminiModel
+
+        if self.gemini_api_key is None:
+            raise ModelError("There is no key for Gemini. Set GEMINI_API_KEY, or use --model offline.")
+        return GeminiModel(
+            name,
+            api_key=self.gemini_api_key.get_secret_value(),
+            base_url=self.gemini_base_url,
+            api_version=self.gemini_api_version,
+            limits=limits,
+            clock=SystemClock(),
+        )
+
+    def make_store(self, app: App) -> Store:
+        """The store. Raises SettingsError for an address of another kind."""
+        url = self.database_url
+        if url is None:
+            from haru_fsm.stores.sqlite import SQLiteStore
+
+            return SQLiteStore((app.folder or Path.cwd()) / DATABASE)
+        kind, _, rest = url.partition(":")
+        if kind == "memory":
+            from haru_fsm.stores.memory import MemoryStore
+
+            return MemoryStore()
+        if kind == "sqlite" and rest.startswith("///") and len(rest) > len("///"):
+            from haru_fsm.stores.sqlite import SQLiteStore
+
+            return SQLiteStore(Path(rest.removeprefix("///")))
+        raise SettingsError(
+            f"The database address is {url!r}. Use sqlite:///FILE (sqlite:////absolute/FILE) or memory:."
+        )
+
+
+def _told(error: ValidationError) -> str:
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"])
+    env = "HARU_" + "__".join(str(part) for part in first["loc"]).upper()
+    return f"The setting {name} (or {env}) cannot be used: {first['msg']} (it is {first.get('input')!r})."

@@ -1,0 +1,115 @@
+"""The written form of a step, and the chain of checksums that holds a journal together.
+
+A step is stored as its columns and two pieces of JSON: the event, and what the row added (rest, trip, answer). The
+source state is not stored, for it is where the step before led. A result whose outcome stands in the ledger is stored
+without its response; reading puts it back, so nothing is kept twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from haru_fsm.conversation import Step, ToolResult, ToolsExecuted, ToolsRequested
+from haru_fsm.errors import JournalDamaged
+from haru_fsm.stores import LedgerEntry
+
+_STEPS = TypeAdapter(tuple[Step, ...])
+_EVENT_AND_PLACE = {"seq", "run", "event", "source", "state"}
+_NOTED = {"event": {"results": {"__all__": {"response": True}}}}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One stored step. `check` covers everything before it as well."""
+
+    seq: int
+    run: int
+    state: str
+    more: str
+    event: str
+    check: bytes
+
+
+def write(steps: Iterable[Step], check: bytes) -> Iterator[Line]:
+    """The lines of these steps; `check` is the checksum of the line before them (empty for the first)."""
+    for step in steps:
+        event = _event_json(step)
+        more = step.model_dump_json(exclude=_EVENT_AND_PLACE, exclude_unset=True)
+        more = "" if more == "{}" else more
+        check = checksum(check, step.seq, step.run, step.state, more, event)
+        yield Line(step.seq, step.run, step.state, more, event, check)
+
+
+def _event_json(step: Step) -> str:
+    event = step.event
+    if isinstance(event, ToolsExecuted) and any(result.noted for result in event.results):
+        event = event.model_copy(update={"results": tuple(_bare(result) for result in event.results)})
+    return event.model_dump_json(exclude_unset=True)
+
+
+def _bare(result: ToolResult) -> ToolResult:
+    if not result.noted:
+        return result
+    return ToolResult.model_construct(
+        _fields_set=result.model_fields_set - {"response"}, **{**dict(result), "response": {}}
+    )
+
+
+def checksum(before: bytes, *fields: object) -> bytes:
+    """12 bytes over the checksum before and these fields."""
+    text = "\x1f".join(map(str, fields))
+    return hashlib.blake2b(before + text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def read(
+    conversation_id: str, initial: str, lines: Iterable[Line], ledger: Mapping[str, LedgerEntry]
+) -> tuple[Step, ...]:
+    """The steps of these lines. Raises JournalDamaged where a checksum, a number or a piece of JSON does not fit."""
+    check, source, written = b"", initial, []
+    for number, line in enumerate(lines, 1):
+        expected = checksum(check, line.seq, line.run, line.state, line.more, line.event)
+        if line.seq != number or line.check != expected:
+            raise damaged(conversation_id, f"step {line.seq} does not fit its checksum or its number")
+        more = f",{line.more[1:-1]}" if line.more else ""
+        written.append(
+            f'{{"seq":{line.seq},"run":{line.run},"source":"{source}","state":"{line.state}","event":{line.event}{more}}}'
+        )
+        check, source = line.check, line.state
+    try:
+        steps = _STEPS.validate_json(f"[{','.join(written)}]")
+    except ValidationError as error:
+        raise damaged(conversation_id, f"a step cannot be read ({error.errors()[0]['msg']})") from error
+    return tuple(_with_outcomes(conversation_id, steps, ledger)) if ledger else steps
+
+
+def _with_outcomes(conversation_id: str, steps: tuple[Step, ...], ledger: Mapping[str, LedgerEntry]) -> Iterator[Step]:
+    requested = 0
+    for step in steps:
+        if isinstance(step.event, ToolsRequested):
+            requested = step.seq
+        if isinstance(step.event, ToolsExecuted) and any(result.noted for result in step.event.results):
+            results = tuple(_filled(conversation_id, result, requested, ledger) for result in step.event.results)
+            yield step.model_copy(update={"event": step.event.model_copy(update={"results": results})})
+        else:
+            yield step
+
+
+def _filled(conversation_id: str, result: ToolResult, requested: int, ledger: Mapping[str, LedgerEntry]) -> ToolResult:
+    if not result.noted:
+        return result
+    entry = ledger.get(f"{requested}.{result.position}")
+    if entry is None or entry.outcome is None:
+        raise damaged(conversation_id, f"the ledger has lost the outcome of call {requested}.{result.position}")
+    return result.model_copy(update={"response": entry.outcome.response})
+
+
+def damaged(conversation_id: str, what: str) -> JournalDamaged:
+    """The error for a journal that must not be used."""
+    return JournalDamaged(
+        f"Conversation {conversation_id}: {what}. It is set aside and nothing of it is used; the others are not "
+        "touched. Restore the database from a backup, or look with `haru verify`."
+    )

@@ -1,0 +1,399 @@
+"""The SQLite store: one file on a local disk, WAL, synchronous=FULL, one writer thread.
+
+Reads have a connection of their own and see what was committed when they began. The disk must be a local POSIX one:
+SQLite's locks do not hold over a network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from haru_fsm import leases
+from haru_fsm.conversation import Conversation, Step, Ticket, TicketClosed, TicketOpened
+from haru_fsm.errors import ConversationMoved, FormatTooNew, StoreError
+from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, StoredTicket, Summary
+from haru_fsm.stores.journal import Line, checksum, damaged, read, write
+from haru_fsm.stores.writer import Writer, translated
+from haru_fsm.tickets import mint
+
+T = TypeVar("T")
+APPLICATION_ID = 0x48415255  # "HARU"
+BUSY_TIMEOUT_S = 5.0
+RENEW_S = 2.0
+SUMMARY = "conversation_id, customer_id, state, resting, seq, run, created_at, updated_at, owner, lease_until"
+
+
+class SQLiteStore:
+    """A store in one file. `now` gives seconds since the epoch; it stamps rows and leases, and orders nothing."""
+
+    def __init__(self, path: Path | str, *, now: Callable[[], float] = time.time) -> None:
+        self.path = Path(path)
+        self._now = now
+        self._lease_s = 15.0
+        self._writer = Writer(self._open_for_writing, self._renew, RENEW_S)
+        self._readers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="haru-reader")
+        self._local = threading.local()
+
+    # -- connections
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(
+                self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            )
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(
+                f"The database {self.path} cannot be opened: {error}. Check that its folder exists and may be written."
+            ) from error
+        return connection
+
+    def _open_for_writing(self) -> sqlite3.Connection:
+        connection = self._connect()
+        try:
+            self._prepare(connection)
+        except sqlite3.Error as error:
+            connection.close()
+            raise translated(error) from error
+        except StoreError:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if tables and application != APPLICATION_ID:
+            raise StoreError(
+                f"{self.path} is a database of another program. Give another file with --db sqlite:///FILE."
+            )
+        if version > FORMAT:
+            raise FormatTooNew(
+                f"{self.path} has format {version}, and this haru_fsm knows formats up to {FORMAT}. Update haru_fsm."
+            )
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        if version < FORMAT:
+            schema = files("haru_fsm.stores").joinpath("schema.sql").read_text("utf-8")
+            marks = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"
+            connection.executescript(f"BEGIN IMMEDIATE; {schema} {marks} COMMIT;")
+
+    async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._reading, job)
+
+    def _reading(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        try:
+            if connection is None:
+                connection = self._local.connection = self._open_for_reading()
+            connection.execute("BEGIN")
+            try:
+                return job(connection)
+            finally:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise translated(error) from error
+
+    def _open_for_reading(self) -> sqlite3.Connection:
+        connection = self._open_for_writing()
+        connection.execute("PRAGMA query_only=1")
+        return connection
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Finish what is queued and let go of the file."""
+        self._writer.stop()
+        if self._readers is not None:
+            self._readers.submit(self._close_reader).result()
+            self._readers.shutdown()
+            self._readers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="haru-reader")
+
+    def _close_reader(self) -> None:
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    # -- moving a conversation
+
+    async def append(
+        self, conversation: Conversation, *, expected_seq: int, owner: str | None, over: str | None, lease_s: float
+    ) -> None:
+        new = conversation.steps[_index(conversation, expected_seq) :]
+        self._lease_s = lease_s
+        now = self._now()
+
+        def job(connection: sqlite3.Connection) -> None:
+            number, head = _place(connection, conversation, expected_seq, now)
+            lines = list(write(new, head))
+            head = lines[-1].check if lines else head
+            _move(connection, conversation, number, head, expected_seq, _Lease(owner, over, now, now + lease_s))
+            connection.executemany(
+                "INSERT INTO steps (conversation, seq, run, state, more, event, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(number, line.seq, line.run, line.state, line.more, line.event, line.check) for line in lines],
+            )
+            for step in new:
+                _project(connection, step)
+
+        await self._writer.write(job)
+
+    async def release(self, conversation_id: str, owner: str) -> None:
+        await self._writer.write(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE conversations SET owner = NULL, lease_until = 0 WHERE conversation_id = ? AND owner = ?",
+                    (conversation_id, owner),
+                ).rowcount
+            )
+        )
+
+    def _renew(self, connection: sqlite3.Connection) -> None:
+        owners = leases.held()
+        if not owners:
+            return
+        until = self._now() + self._lease_s
+        marks = ",".join("?" * len(owners))
+        connection.execute(
+            f"UPDATE conversations SET lease_until = ? WHERE owner IN ({marks})",
+            (until, *owners),
+        )
+
+    # -- the ledger
+
+    async def note(self, conversation_id: str, call: str, what: Started | Outcome) -> bool:
+        def job(connection: sqlite3.Connection) -> bool:
+            row = connection.execute(
+                "SELECT number FROM conversations WHERE conversation_id = ?", (conversation_id,)
+            ).fetchone()
+            if row is None:
+                raise StoreError(f"Conversation {conversation_id} is not in the store; its ledger cannot be written.")
+            return _note(connection, row[0], call, what)
+
+        return bool(await self._writer.write(job))
+
+    # -- tickets
+
+    def file_ticket(self, ticket: Ticket) -> Ticket:
+        filed: Ticket = self._writer.write_blocking(lambda connection: _file(connection, ticket))
+        return filed
+
+    async def tickets(self, *, conversation_id: str | None = None, open_only: bool = False) -> Sequence[StoredTicket]:
+        def job(connection: sqlite3.Connection) -> list[StoredTicket]:
+            rows = connection.execute(
+                "SELECT ticket, notes, reply, closed_at FROM tickets WHERE (?1 IS NULL OR conversation_id = ?1) "
+                "AND (NOT ?2 OR closed_at IS NULL) ORDER BY created_at DESC, rowid DESC",
+                (conversation_id, open_only),
+            ).fetchall()
+            return [
+                StoredTicket(Ticket.model_validate_json(ticket), tuple(json.loads(notes)), reply, closed_at)
+                for ticket, notes, reply, closed_at in rows
+            ]
+
+        return await self._read(job)
+
+    # -- reading
+
+    async def load(self, conversation_id: str) -> Record | None:
+        return await self._read(lambda connection: _load(connection, conversation_id))
+
+    async def conversations(
+        self, *, unfinished: bool = False, customer_id: str | None = None, limit: int | None = None
+    ) -> Sequence[Summary]:
+        def job(connection: sqlite3.Connection) -> list[Summary]:
+            rows = connection.execute(
+                f"SELECT {SUMMARY} FROM conversations WHERE (NOT ?1 OR resting = 0) "
+                "AND (?2 IS NULL OR customer_id = ?2) ORDER BY updated_at DESC, number DESC LIMIT ?3",
+                (unfinished, customer_id, -1 if limit is None else limit),
+            ).fetchall()
+            return [_summary(row) for row in rows]
+
+        return await self._read(job)
+
+
+def _index(conversation: Conversation, seq: int) -> int:
+    """Where the steps after this one begin."""
+    first = conversation.steps[0].seq if conversation.steps else 1
+    return max(0, seq - first + 1)
+
+
+def _summary(row: Sequence[Any]) -> Summary:
+    conversation_id, customer_id, state, resting, *rest = row
+    return Summary(conversation_id, customer_id, state, bool(resting), *rest)
+
+
+def _place(
+    connection: sqlite3.Connection, conversation: Conversation, expected_seq: int, now: float
+) -> tuple[int, bytes]:
+    """The conversation's number and the checksum of its last step; a new one gets its row here."""
+    row = connection.execute(
+        "SELECT number, seq, head FROM conversations WHERE conversation_id = ?", (conversation.conversation_id,)
+    ).fetchone()
+    if row is None and expected_seq == 0:
+        initial = conversation.steps[0].source if conversation.steps else conversation.state
+        cursor = connection.execute(
+            "INSERT INTO conversations (conversation_id, customer_id, initial, state, resting, seq, run, head,"
+            " created_at, updated_at) VALUES (?, ?, ?, ?, 1, 0, 0, x'', ?, ?)",
+            (conversation.conversation_id, conversation.customer_id, initial, conversation.state, now, now),
+        )
+        return int(cursor.lastrowid or 0), b""
+    if row is None or row[1] != expected_seq:
+        raise _moved(conversation, expected_seq, row[1] if row else None)
+    return row[0], row[2]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lease:
+    """Who works on from here, whose void claim may be replaced, and until when. `owner` None gives the lease back."""
+
+    owner: str | None
+    over: str | None
+    now: float
+    until: float
+
+
+def _move(
+    connection: sqlite3.Connection, conversation: Conversation, number: int, head: bytes, expected_seq: int, lease: _Lease
+) -> None:
+    # A worker may be replaced only by itself, or where it is void.
+    worker = lease.owner if not conversation.resting else None
+    moved = connection.execute(
+        "UPDATE conversations SET state = ?, resting = ?, seq = ?, run = ?, head = ?, updated_at = ?, owner = ?,"
+        " lease_until = ? WHERE number = ? AND seq = ? AND (owner IS NULL OR owner IS ? OR owner IS ?)",
+        (
+            *(conversation.state, conversation.resting, conversation.seq, conversation.run, head, lease.now),
+            *(worker, lease.until if worker else 0),
+            *(number, expected_seq, lease.owner, lease.over),
+        ),
+    ).rowcount
+    if not moved:
+        raise _moved(conversation, expected_seq, expected_seq)
+
+
+def _moved(conversation: Conversation, expected: int, found: int | None) -> ConversationMoved:
+    return ConversationMoved(
+        f"Conversation {conversation.conversation_id}: another worker has moved it or works on it (expected step "
+        f"{expected}, found {found if found is not None else 'nothing'}). Load it again."
+    )
+
+
+def _project(connection: sqlite3.Connection, step: Step) -> None:
+    """The tickets of a step. They are written with it, or not at all."""
+    match step.event:
+        case TicketOpened(ticket=ticket, added=added, notice=_):
+            filed = _file(connection, ticket)
+            if filed.ticket_id != ticket.ticket_id:
+                raise ConversationMoved(
+                    f"Conversation {ticket.conversation_id}: ticket {filed.ticket_id} was filed for it meanwhile. "
+                    "Load it again."
+                )
+            if added:
+                _add_note(connection, ticket.ticket_id, step.event.note)
+        case TicketClosed(ticket_id=ticket_id, reply=reply, at=at):
+            connection.execute(
+                "UPDATE tickets SET reply = ?, closed_at = ? WHERE ticket_id = ? AND closed_at IS NULL",
+                (reply, at, ticket_id),
+            )
+
+
+def _file(connection: sqlite3.Connection, ticket: Ticket) -> Ticket:
+    found = connection.execute(
+        "SELECT ticket FROM tickets WHERE key = ?"
+        " OR (conversation_id = ? AND conversation_id != '' AND closed_at IS NULL) ORDER BY key = ? DESC LIMIT 1",
+        (ticket.key, ticket.conversation_id, ticket.key),
+    ).fetchone()
+    if found:
+        return Ticket.model_validate_json(found[0])
+    salt = 0
+    while connection.execute("SELECT 1 FROM tickets WHERE ticket_id = ?", (ticket.ticket_id,)).fetchone():
+        salt += 1
+        ticket = ticket.model_copy(update={"ticket_id": mint(ticket.key, salt)})
+    connection.execute(
+        "INSERT INTO tickets (ticket_id, key, conversation_id, created_at, ticket) VALUES (?, ?, ?, ?, ?)",
+        (ticket.ticket_id, ticket.key, ticket.conversation_id, ticket.created_at, ticket.model_dump_json()),
+    )
+    return ticket
+
+
+def _add_note(connection: sqlite3.Connection, ticket_id: str, note: str) -> None:
+    connection.execute(
+        "UPDATE tickets SET notes = json_insert(notes, '$[#]', ?) WHERE ticket_id = ?", (note, ticket_id)
+    )
+
+
+def _note(connection: sqlite3.Connection, number: int, call: str, what: Started | Outcome) -> bool:
+    row = connection.execute(
+        "SELECT started, outcome FROM calls WHERE conversation = ? AND call = ?", (number, call)
+    ).fetchone()
+    text = what.model_dump_json(exclude_unset=True)
+    started, outcome = row or (None, None)
+    if isinstance(what, Started):
+        if row is not None:
+            return False
+        started = text
+    else:
+        if outcome is not None:
+            return False
+        outcome = text
+    connection.execute(
+        "INSERT INTO calls (conversation, call, started, outcome, checksum) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (conversation, call) DO UPDATE SET outcome = excluded.outcome, checksum = excluded.checksum",
+        (number, call, started, outcome, checksum(b"", number, call, started, outcome)),
+    )
+    return True
+
+
+def _load(connection: sqlite3.Connection, conversation_id: str) -> Record | None:
+    row = connection.execute(
+        f"SELECT {SUMMARY}, number, initial, head FROM conversations WHERE conversation_id = ?",
+        (conversation_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    *columns, number, initial, head = row
+    summary = _summary(columns)
+    ledger = _ledger(connection, conversation_id, number)
+    rows = connection.execute(
+        "SELECT seq, run, state, more, event, checksum FROM steps WHERE conversation = ? ORDER BY seq", (number,)
+    ).fetchall()
+    lines = [Line(*values) for values in rows]
+    steps = read(conversation_id, initial, lines, ledger)
+    last = lines[-1] if lines else None
+    place = (last.seq, last.state, last.run, last.check, steps[-1].rests) if last else (0, initial, 0, b"", True)
+    if place != (summary.seq, summary.state, summary.run, head, summary.resting):
+        raise damaged(conversation_id, "its journal does not end where the conversation stands")
+    ticket = connection.execute(
+        "SELECT ticket FROM tickets WHERE conversation_id = ? AND closed_at IS NULL ORDER BY rowid DESC LIMIT 1",
+        (conversation_id,),
+    ).fetchone()
+    return Record(summary, steps, ledger, Ticket.model_validate_json(ticket[0]) if ticket else None)
+
+
+def _ledger(connection: sqlite3.Connection, conversation_id: str, number: int) -> dict[str, LedgerEntry]:
+    entries = {}
+    for call, started, outcome, check in connection.execute(
+        "SELECT call, started, outcome, checksum FROM calls WHERE conversation = ?", (number,)
+    ):
+        if check != checksum(b"", number, call, started, outcome):
+            raise damaged(conversation_id, f"the ledger's entry {call} does not fit its checksum")
+        try:
+            entries[call] = LedgerEntry(
+                call,
+                Started.model_validate_json(started) if started is not None else None,
+                Outcome.model_validate_json(outcome) if outcome is not None else None,
+            )
+        except ValueError as error:
+            raise damaged(conversation_id, f"the ledger's entry {call} cannot be read") from error
+    return entries

@@ -1,0 +1,117 @@
+"""What may happen, as one table: read it from the top.
+
+On an event, of the rows that fit the state the first whose guard trips fires. Change a row, and `haru check` tells
+whether every run still ends; `haru diagram` draws what you wrote.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from haru_fsm.conversation import (
+    Answer,
+    MessageReceived,
+    ModelAnswered,
+    ModelFailed,
+    ObservationAppended,
+    Resumed,
+    TicketClosed,
+    TicketOpened,
+    ToolsExecuted,
+    ToolsRequested,
+)
+from haru_fsm.guards import (
+    AllOf,
+    AnyOf,
+    CostBudget,
+    Deadline,
+    FailingCalls,
+    Guard,
+    InDoubt,
+    Nudged,
+    RepeatedCall,
+    ResumeBudget,
+    SimilarThoughts,
+    StepBudget,
+    TokenBudget,
+    ToolCallBudget,
+    UnfoundedTicketClaim,
+)
+from haru_fsm.limits import Limits
+from haru_fsm.machine import Row, Work, Workflow
+
+from .append_observation import append_observation
+from .await_model import await_model
+from .escalate_ticket import escalate_ticket
+from .execute_tools import execute_tools
+
+
+class State(StrEnum):
+    """Where a conversation can be. A state names the one thing still to be done."""
+
+    AWAIT_MODEL = "AWAIT_MODEL"
+    EXECUTE_TOOLS = "EXECUTE_TOOLS"
+    APPEND_OBSERVATION = "APPEND_OBSERVATION"
+    ESCALATE_TICKET = "ESCALATE_TICKET"
+    DONE = "DONE"
+
+
+AWAIT_MODEL, EXECUTE_TOOLS, APPEND_OBSERVATION, ESCALATE_TICKET, DONE = State
+RESTING = (DONE, ESCALATE_TICKET)
+
+
+def workflow(limits: Limits) -> Workflow:
+    """Haru's workflow under these limits."""
+    spent = AnyOf(StepBudget(limits.max_steps), *budgets(limits))
+    circles = AnyOf(
+        RepeatedCall(limits.loop_repeats),
+        AllOf(SimilarThoughts(), RepeatedCall(limits.loop_repeats - 1)),
+        FailingCalls(limits.loop_repeats),
+    )
+    # A call that failed was told why; going on like that has been nudged once by the error itself.
+    stubborn = AnyOf(
+        AllOf(FailingCalls(limits.loop_repeats), Nudged(max(0, limits.loop_nudges - 1))),
+        AllOf(circles, Nudged(limits.loop_nudges)),
+    )
+    unfit = AnyOf(InDoubt(), UnfoundedTicketClaim())
+    resumed_too_often = ResumeBudget(limits.max_resumes)
+    rows = (
+        Row(MessageReceived, RESTING, AWAIT_MODEL),
+        Row(ModelAnswered, AWAIT_MODEL, ESCALATE_TICKET, when=unfit),
+        Row(ModelAnswered, AWAIT_MODEL, DONE, rests=True),
+        Row(ModelFailed, AWAIT_MODEL, ESCALATE_TICKET),
+        Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=AnyOf(spent, ToolCallBudget(limits.max_tool_calls))),
+        Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=stubborn),
+        Row(ToolsRequested, AWAIT_MODEL, APPEND_OBSERVATION, when=circles, answer=Answer.NUDGE),
+        Row(ToolsRequested, AWAIT_MODEL, EXECUTE_TOOLS),
+        Row(ToolsExecuted, EXECUTE_TOOLS, APPEND_OBSERVATION),
+        Row(ObservationAppended, APPEND_OBSERVATION, ESCALATE_TICKET, when=spent),
+        Row(ObservationAppended, APPEND_OBSERVATION, AWAIT_MODEL),
+        Row(Resumed, AWAIT_MODEL, ESCALATE_TICKET, when=resumed_too_often),
+        Row(Resumed, AWAIT_MODEL, AWAIT_MODEL),
+        Row(Resumed, EXECUTE_TOOLS, ESCALATE_TICKET, when=resumed_too_often),
+        Row(Resumed, EXECUTE_TOOLS, EXECUTE_TOOLS),
+        Row(Resumed, APPEND_OBSERVATION, ESCALATE_TICKET, when=resumed_too_often),
+        Row(Resumed, APPEND_OBSERVATION, APPEND_OBSERVATION),
+        Row(TicketOpened, ESCALATE_TICKET, ESCALATE_TICKET, rests=True),
+        Row(TicketClosed, RESTING, DONE, rests=True),
+    )
+    work: dict[str, Work] = {
+        AWAIT_MODEL: await_model,
+        EXECUTE_TOOLS: execute_tools,
+        APPEND_OBSERVATION: append_observation,
+        ESCALATE_TICKET: escalate_ticket,
+    }
+    return Workflow(rows, work=work, initial=DONE)
+
+
+def budgets(limits: Limits) -> list[Guard]:
+    """The budgets that are set, beside that of steps."""
+    guards: list[Guard] = []
+    if limits.token_budget is not None:
+        guards.append(TokenBudget(limits.token_budget))
+    if limits.cost_budget_usd is not None:
+        guards.append(CostBudget(limits.cost_budget_usd))
+    if limits.deadline_s is not None:
+        guards.append(Deadline(limits.deadline_s))
+    return guards
