@@ -21,6 +21,7 @@ from haru_fsm.conversation import (
     JSON,
     Event,
     FailureReason,
+    HistoryAdopted,
     MessageReceived,
     ModelAnswered,
     ModelEvent,
@@ -34,7 +35,7 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     ToolsRequested,
 )
-from haru_fsm.toolbox.results import cut_for_model
+from haru_fsm.toolbox.cutting import cut_for_model
 
 BLOCKED_LINE = "(이 메시지는 안전 정책에 따라 표시되지 않습니다.)"
 """Stands for a customer's message that the provider has blocked: replayed, it would block every later request too."""
@@ -72,9 +73,11 @@ class History:
             case ObservationAppended(refusals=refusals):
                 return self._observed(refusals)
             case TicketOpened(notice=notice):
-                return self._closed()._model(_model_turn(notice))
+                return self._model(_model_turn(notice))
             case TicketClosed(reply=reply):
                 return self._model(_model_turn(reply))
+            case HistoryAdopted(contents=contents):
+                return replace(self, contents=(*self.contents, *contents))
         return self
 
     def request(self) -> tuple[JSON, ...]:
@@ -88,11 +91,12 @@ class History:
         return replace(self, contents=(*self.contents, {"role": "user", "parts": list(parts)}))
 
     def _model(self, content: JSON) -> History:
-        history = self
-        if any("functionCall" in part for part in content["parts"]):
-            history = self._user_last()
-        elif not self.contents:
-            history = self._user({"text": GO_ON_LINE})
+        """Let the model speak; whatever it had asked for before is closed first, and an empty content is left out."""
+        if not content.get("parts"):
+            return self
+        history = self._closed()
+        if not history.contents or any("functionCall" in part for part in content["parts"]):
+            history = history._user_last()
         return replace(history, contents=(*history.contents, content))
 
     def _user_last(self) -> History:
@@ -150,7 +154,7 @@ def with_outcomes(history: History, settled: Mapping[str, JSON]) -> History:
     """The history with late outcomes told to the model, as text in the last user turn."""
     if not settled:
         return history
-    history = history._user_last()
+    history = history._closed()._user_last()
     last = history.contents[-1]
     lines = [
         {"text": f"(Outcome of call {call}, which was in doubt: {json.dumps(response, ensure_ascii=False)})"}

@@ -279,6 +279,14 @@ class Resumed(Event):
     worker: str = ""
 
 
+class HistoryAdopted(Event):
+    """A history that another loop had made was taken in, repaired into a valid one. `repairs` says what was mended."""
+
+    kind: Literal["history_adopted"] = "history_adopted"
+    contents: tuple[JSON, ...]
+    repairs: tuple[str, ...] = ()
+
+
 EVENTS: tuple[Any, ...] = (
     MessageReceived,
     ModelAnswered,
@@ -289,8 +297,9 @@ EVENTS: tuple[Any, ...] = (
     TicketOpened,
     TicketClosed,
     Resumed,
+    HistoryAdopted,
 )
-OUTSIDE: frozenset[type[Event]] = frozenset((MessageReceived, TicketClosed))
+OUTSIDE: frozenset[type[Event]] = frozenset((MessageReceived, TicketClosed, HistoryAdopted))
 """Events that no state's work gives: they come from outside and leave rest."""
 
 AnyEvent = Annotated[
@@ -302,7 +311,8 @@ AnyEvent = Annotated[
     | ObservationAppended
     | TicketOpened
     | TicketClosed
-    | Resumed,
+    | Resumed
+    | HistoryAdopted,
     Field(discriminator="kind"),
 ]
 
@@ -357,6 +367,10 @@ class Conversation:
     resting: bool = True
     steps: tuple[Step, ...] = field(default=(), repr=False)
     memos: Mapping[Any, Any] = field(default_factory=dict, repr=False)
+    parent: str | None = None
+    """The conversation that this one was forked from."""
+    rehearsal: bool = False
+    """A fork that must not act on the world."""
 
     @property
     def seq(self) -> int:

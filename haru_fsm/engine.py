@@ -241,7 +241,10 @@ class Engine:
 
     def _rebuilt(self, record: Record) -> Conversation:
         summary = record.summary
-        return self.app.workflow.replay(summary.conversation_id, summary.customer_id, record.steps)
+        begun = self.app.workflow.begin(
+            summary.conversation_id, summary.customer_id, parent=summary.parent, rehearsal=summary.rehearsal
+        )
+        return self.app.workflow.replay(begun, record.steps)
 
     def _void(self, record: Record) -> bool:
         return leases.is_void(record.summary.owner, record.summary.lease_until, self.clock.now())

@@ -36,7 +36,17 @@ from typing import Any, ClassVar, Literal
 
 from transitions import EventData, Machine, MachineError
 
-from haru_fsm.conversation import OUTSIDE, Answer, Conversation, Event, MessageReceived, Step, TicketOpened, Trip
+from haru_fsm.conversation import (
+    OUTSIDE,
+    Answer,
+    Conversation,
+    Event,
+    HistoryAdopted,
+    MessageReceived,
+    Step,
+    TicketOpened,
+    Trip,
+)
 from haru_fsm.errors import NoTransition, WorkflowError
 
 Work = Callable[..., Event | Awaitable[Event]]
@@ -365,18 +375,24 @@ class Workflow:
 
     # -- conversations
 
-    def begin(self, conversation_id: str, customer_id: str) -> Conversation:
+    def begin(
+        self, conversation_id: str, customer_id: str, *, parent: str | None = None, rehearsal: bool = False
+    ) -> Conversation:
         """A new conversation: at rest in the initial state, with an empty journal."""
         return Conversation(
             conversation_id=conversation_id,
             customer_id=customer_id,
             state=self.initial,
             memos={guard: guard.initial() for guard in self.guards},
+            parent=parent,
+            rehearsal=rehearsal,
         )
 
-    def replay(self, conversation_id: str, customer_id: str, steps: Sequence[Step]) -> Conversation:
-        """The conversation that these journaled steps make. Nothing is judged again: what is written happened."""
-        conversation = self.begin(conversation_id, customer_id)
+    def replay(self, conversation: Conversation, steps: Sequence[Step]) -> Conversation:
+        """The conversation, which has just begun, after these journaled steps.
+
+        Nothing is judged again: what is written happened.
+        """
         memos = dict(conversation.memos)
         run = 0
         for step in steps:
@@ -411,6 +427,11 @@ class Workflow:
             steps=(*conversation.steps, step),
             memos={guard: _fold(guard, memo, step, conversation.run) for guard, memo in conversation.memos.items()},
         )
+
+    def adopt(self, conversation: Conversation, adopted: HistoryAdopted) -> Conversation:
+        """A conversation that begins with a history made elsewhere, and rests. It is no run, and spends no budget."""
+        step = Step(seq=1, run=0, event=adopted, source=conversation.state, state=conversation.state, rests=True)
+        return self.replay(conversation, (step,))
 
     def strand(self, conversation: Conversation, event: Event, because: str) -> Conversation:
         """The one step outside the table: an open run whose state the table no longer knows goes to a person.

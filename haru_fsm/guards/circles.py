@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any
 
 from haru_fsm.conversation import (
@@ -64,7 +63,7 @@ class _Seen:
     """Calls waiting for their results, and for each known call its last observation and how often in a row."""
 
     pending: tuple[str, ...] = ()
-    known: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    known: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

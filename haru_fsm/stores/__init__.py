@@ -81,7 +81,9 @@ class Summary:
     updated_at: float
     owner: str | None = None
     lease_until: float = 0.0
-    damaged: str | None = None
+    parent: str | None = None
+    """The conversation that it was forked from."""
+    rehearsal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,13 @@ class Store(Protocol):
 
     async def tickets(self, *, conversation_id: str | None = None, open_only: bool = False) -> Sequence[StoredTicket]:
         """Tickets, the latest first."""
+        ...
+
+    async def prune(self, before: float) -> int:
+        """Forget conversations that have rested since before then (seconds since the epoch), with their tickets.
+
+        Never one that is unfinished, that has an open ticket or an effect in doubt. Returns how many were forgotten.
+        """
         ...
 
     async def aclose(self) -> None:

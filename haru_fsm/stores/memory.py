@@ -66,6 +66,8 @@ class MemoryStore:
                 now,
                 worker,
                 now + lease_s if worker else 0.0,
+                conversation.parent,
+                conversation.rehearsal,
             )
 
     async def note(self, conversation_id: str, call: str, what: Started | Outcome) -> bool:
@@ -153,6 +155,22 @@ class MemoryStore:
                 if conversation_id in (None, stored.ticket.conversation_id)
                 and not (open_only and stored.closed_at is not None)
             ]
+
+    async def prune(self, before: float) -> int:
+        with self._lock:
+            old = [
+                key
+                for key, summary in self._summaries.items()
+                if summary.resting
+                and summary.updated_at < before
+                and self._open_ticket(key) is None
+                and all(entry.outcome is not None for entry in self._ledgers[key].values())
+            ]
+            for key in old:
+                del self._summaries[key], self._steps[key], self._ledgers[key]
+                for stored in [t for t in self._tickets.values() if t.ticket.conversation_id == key]:
+                    del self._tickets[stored.ticket.ticket_id]
+            return len(old)
 
     async def aclose(self) -> None:
         """Nothing to let go of."""

@@ -13,7 +13,9 @@ CREATE TABLE IF NOT EXISTS conversations (
     created_at      REAL    NOT NULL,
     updated_at      REAL    NOT NULL,
     owner           TEXT,                           -- who works on it; NULL at rest
-    lease_until     REAL    NOT NULL DEFAULT 0
+    lease_until     REAL    NOT NULL DEFAULT 0,
+    parent          TEXT,                           -- the conversation it was forked from
+    rehearsal       INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS unfinished ON conversations (resting) WHERE resting = 0;
 CREATE INDEX IF NOT EXISTS owned ON conversations (owner) WHERE owner IS NOT NULL;

@@ -30,7 +30,14 @@ T = TypeVar("T")
 APPLICATION_ID = 0x48415255  # "HARU"
 BUSY_TIMEOUT_S = 5.0
 RENEW_S = 2.0
-SUMMARY = "conversation_id, customer_id, state, resting, seq, run, created_at, updated_at, owner, lease_until"
+SUMMARY = (
+    "conversation_id, customer_id, state, resting, seq, run, created_at, updated_at, owner, lease_until, parent, rehearsal"
+)
+PRUNABLE = (
+    "resting = 1 AND updated_at < ? "
+    "AND NOT EXISTS (SELECT 1 FROM tickets AS t WHERE t.conversation_id = c.conversation_id AND closed_at IS NULL) "
+    "AND NOT EXISTS (SELECT 1 FROM calls AS k WHERE k.conversation = c.number AND outcome IS NULL)"
+)
 
 
 class SQLiteStore:
@@ -204,6 +211,20 @@ class SQLiteStore:
 
         return await self._read(job)
 
+    async def prune(self, before: float) -> int:
+        def job(connection: sqlite3.Connection) -> int:
+            rows = connection.execute(
+                f"SELECT number, conversation_id FROM conversations AS c WHERE {PRUNABLE}", (before,)
+            ).fetchall()
+            for number, conversation_id in rows:
+                connection.execute("DELETE FROM steps WHERE conversation = ?", (number,))
+                connection.execute("DELETE FROM calls WHERE conversation = ?", (number,))
+                connection.execute("DELETE FROM tickets WHERE conversation_id = ?", (conversation_id,))
+                connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
+            return len(rows)
+
+        return int(await self._writer.write(job))
+
     # -- reading
 
     async def load(self, conversation_id: str) -> Record | None:
@@ -230,8 +251,8 @@ def _index(conversation: Conversation, seq: int) -> int:
 
 
 def _summary(row: Sequence[Any]) -> Summary:
-    conversation_id, customer_id, state, resting, *rest = row
-    return Summary(conversation_id, customer_id, state, bool(resting), *rest)
+    conversation_id, customer_id, state, resting, *rest, rehearsal = row
+    return Summary(conversation_id, customer_id, state, bool(resting), *rest, bool(rehearsal))
 
 
 def _place(
@@ -245,8 +266,11 @@ def _place(
         initial = conversation.steps[0].source if conversation.steps else conversation.state
         cursor = connection.execute(
             "INSERT INTO conversations (conversation_id, customer_id, initial, state, resting, seq, run, head,"
-            " created_at, updated_at) VALUES (?, ?, ?, ?, 1, 0, 0, x'', ?, ?)",
-            (conversation.conversation_id, conversation.customer_id, initial, conversation.state, now, now),
+            " created_at, updated_at, parent, rehearsal) VALUES (?, ?, ?, ?, 1, 0, 0, x'', ?, ?, ?, ?)",
+            (
+                *(conversation.conversation_id, conversation.customer_id, initial, conversation.state),
+                *(now, now, conversation.parent, conversation.rehearsal),
+            ),
         )
         return int(cursor.lastrowid or 0), b""
     if row is None or row[1] != expected_seq:

@@ -38,7 +38,7 @@ async def test_what_was_appended_is_loaded(store: Store) -> None:
     assert record is not None
     assert record.steps == conversation.steps
     assert (record.summary.state, record.summary.resting, record.summary.seq) == ("ASK", False, 4)
-    assert SMALL.replay("c-1", "C003", record.steps) == conversation
+    assert SMALL.replay(SMALL.begin("c-1", "C003"), record.steps) == conversation
 
 
 async def test_an_unknown_conversation_is_none(store: Store) -> None:

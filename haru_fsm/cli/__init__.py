@@ -1,0 +1,58 @@
+"""The `haru` command.
+
+    commands    the table of commands
+    asking, chatting, looking, stats, ticketing, checking, tools, starting    the commands, by group
+    options, wiring    what they share: options, and the way from options to app, store and engine
+    narration, timeline, figures    what they show
+    output, exits    where that goes, and how it ends
+
+Nothing heavy is imported before a command needs it. Whatever happens ends here: a result on standard output, or one
+line on standard error, and an exit code; never a traceback, unless HARU_DEBUG asks for one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from haru_fsm.cli import exits
+from haru_fsm.cli.output import complain, prepare_streams
+from haru_fsm.errors import HaruError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line (default: the process's own). Returns the exit code."""
+    from typer.exceptions import TyperException
+
+    from haru_fsm.cli.commands import haru
+
+    prepare_streams()
+    try:
+        return int(haru(args=arguments, prog_name="haru", standalone_mode=False) or exits.OK)
+    except TyperException as error:
+        complain(f"{error.format_message()} See: {_help_for(error)}")
+        return exits.USAGE
+    except HaruError as error:
+        return _ended(error, exits.of_error(error))
+    except KeyboardInterrupt:
+        complain("Interrupted.")
+        return exits.INTERRUPTED
+    except Exception as error:
+        complain(f"unexpected {type(error).__name__}: {error} (HARU_DEBUG=1 shows where)")
+        return _ended(error, exits.FAILED)
+
+
+def _help_for(error: Exception) -> str:
+    """Which help text says how to do it right."""
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path if context is not None else 'haru'} --help"
+
+
+def _ended(error: Exception, code: int) -> int:
+    if isinstance(error, HaruError):
+        complain(str(error))
+    if os.environ.get("HARU_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    return code

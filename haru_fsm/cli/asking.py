@@ -1,0 +1,191 @@
+"""`haru ask`, `haru chat`, `haru resume`: the commands that drive conversations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from haru_fsm.cli import exits, options
+from haru_fsm.cli.output import complain, say, say_json, tell
+from haru_fsm.cli.wiring import Given, known, new_conversation, run, text_of
+from haru_fsm.errors import HaruError, SettingsError
+
+if TYPE_CHECKING:
+    from haru_fsm.conversation import Step
+    from haru_fsm.engine import Watcher
+    from haru_fsm.runs import Run
+
+KEPT = "Interrupted; nothing that was done is lost. Carry it on with: "
+Text = Annotated[str, typer.Argument(metavar="TEXT", help="What the customer wrote; `-` reads standard input.")]
+MessageId = Annotated[
+    str | None,
+    typer.Option("--message-id", metavar="ID", help="The same id again gives the same run, and does nothing twice."),
+]
+All = Annotated[bool, typer.Option("--all", help="Every unfinished run that no living process works on.")]
+
+
+def ask(
+    text: Text,
+    customer: options.Customer,
+    conversation: options.ToConversation = None,
+    message_id: MessageId = None,
+    model: options.ModelSpec = None,
+    max_steps: options.MaxSteps = None,
+    app: options.AppFolder = None,
+    db: options.Database = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Take one message of a customer to its ending: an answer, or a ticket whose number is told.
+
+    Shows each step once it is durable, then what the customer reads. With --json the steps go to standard error, and
+    standard output is the run.
+
+    Exit codes: 0 an ending was reached, 2 wrong usage or bad input, 1 anything else.
+    """
+    given = Given(app, db, model, max_steps)
+    message = _Message(text_of(text), customer, conversation, message_id)
+    asked = run(_ask(given, message, tell if as_json else say), KEPT + given.command("resume", *message.where))
+    return _show(asked, given, as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    text: str
+    customer_id: str
+    conversation_id: str | None
+    message_id: str | None
+    new: str = field(default_factory=new_conversation)
+
+    @property
+    def target(self) -> str | None:
+        """The conversation to ask in. The engine finds the one that a `message_id` has begun before."""
+        return self.conversation_id or (None if self.message_id is not None else self.new)
+
+    @property
+    def where(self) -> tuple[str]:
+        """What to resume when the run is interrupted."""
+        return (self.target or "--all",)
+
+
+async def _ask(given: Given, message: _Message, to: Callable[[str], None]) -> Run:
+    async with given.engine() as engine:
+        earlier = (await known(engine.store, message.conversation_id)).steps if message.conversation_id else ()
+        with narrated(to, earlier) as watch:
+            return await engine.ask(
+                message.text,
+                customer_id=message.customer_id,
+                conversation_id=message.target,
+                message_id=message.message_id,
+                watch=watch,
+            )
+
+
+def resume(
+    conversation_id: options.MaybeConversationId = None,
+    every: All = False,
+    model: options.ModelSpec = None,
+    max_steps: options.MaxSteps = None,
+    app: options.AppFolder = None,
+    db: options.Database = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Carry on what a process left unfinished: one conversation, or all of them.
+
+    A conversation at rest is shown as it is. Runs that another living process works on are left to it. With --json
+    standard output is the run, or with --all the list of runs.
+    """
+    given = Given(app, db, model, max_steps)
+    if (conversation_id is None) is not every:
+        raise SettingsError("Say which run to carry on: haru resume ID, or haru resume --all.")
+    if conversation_id is None:
+        ended = run(_resume_all(given), KEPT + given.command("resume", "--all"))
+        return _show_all(ended, as_json)
+    again = given.command("resume", conversation_id)
+    return _show(run(_resume(given, conversation_id, as_json), KEPT + again), given, as_json)
+
+
+async def _resume(given: Given, conversation_id: str, as_json: bool) -> Run:
+    async with given.engine() as engine:
+        record = await known(engine.store, conversation_id)
+        with narrated(tell if as_json else say, record.steps) as watch:
+            return await engine.resume(conversation_id, watch=watch)
+
+
+async def _resume_all(given: Given) -> list[Run | HaruError]:
+    async with given.engine() as engine:
+        return await engine.resume_all()
+
+
+@contextmanager
+def narrated(to: Callable[[str], None], earlier: Iterable[Step]) -> Iterator[Watcher]:
+    """A watcher that tells a run's steps as lines; `earlier` are steps that were told before."""
+    from haru_fsm.cli.narration import Narrator
+
+    narrator = Narrator(to, earlier)
+    try:
+        yield narrator
+    finally:
+        narrator.clear()
+
+
+def _show(ended: Run, given: Given, as_json: bool) -> int:
+    """What a run came to, and where to look further."""
+    if as_json:
+        say_json(ended.model_dump(mode="json"))
+        return exits.of_run(ended)
+    say(ended.answer)
+    say()
+    say(_place(ended))
+    if ended.stopped_by is not None:
+        say(f"stopped by {ended.stopped_by.guard}: {ended.stopped_by.because}")
+    if not ended.finished:
+        tell(f"This run is not finished. Carry it on with: {given.command('resume', ended.conversation_id)}")
+    say(f"look inside: {given.command('show', ended.conversation_id)}")
+    return exits.of_run(ended)
+
+
+def _place(ended: Run) -> str:
+    ticket = ended.ticket
+    told = f" · ticket {ticket.ticket_id} ({ticket.category}, {ticket.urgency})" if ticket is not None else ""
+    return f"conversation {ended.conversation_id} · {ended.state}{told}"
+
+
+def _show_all(ended: list[Run | HaruError], as_json: bool) -> int:
+    runs = [one for one in ended if not isinstance(one, HaruError)]
+    failures = [one for one in ended if isinstance(one, HaruError)]
+    if as_json:
+        say_json([one.model_dump(mode="json") for one in runs])
+    else:
+        for one in runs:
+            say(_place(one))
+        say(f"{len(runs)} carried on, {len(failures)} failed." if ended else "Nothing was left unfinished.")
+    for failure in failures:
+        complain(str(failure))
+    return max([exits.OK, *map(exits.of_run, runs), *(exits.FAILED for _ in failures)])
+
+
+# --------------------------------------------------------------------------- chat
+
+
+def chat(
+    customer: options.Customer,
+    conversation: options.ToConversation = None,
+    model: options.ModelSpec = None,
+    max_steps: options.MaxSteps = None,
+    app: options.AppFolder = None,
+    db: options.Database = None,
+) -> int:
+    """A conversation in the terminal.
+
+    One line is one message. /quit or Ctrl-D leaves; Ctrl-C stops a run, which the next message carries on first.
+    """
+    given = Given(app, db, model, max_steps)
+    from haru_fsm.cli.chatting import Chat
+
+    with asyncio.Runner() as runner:
+        return runner.run(Chat.begin(given, customer, conversation)).talk(runner)

@@ -1,0 +1,86 @@
+"""The loop of `haru chat`: read a line, take it to its ending, say what came of it, whatever happens in between."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+
+from haru_fsm.cli import exits
+from haru_fsm.cli.asking import narrated
+from haru_fsm.cli.output import complain, say, tell
+from haru_fsm.cli.wiring import Given, known, new_conversation
+from haru_fsm.engine import Engine
+from haru_fsm.errors import HaruError
+from haru_fsm.runs import Run
+
+PROMPT = "> "
+LEAVE = "/quit"
+INTERRUPTED = "Stopped. Your next message carries this run on first."
+
+
+@dataclass
+class Chat:
+    """One conversation with one customer, over one engine."""
+
+    given: Given
+    customer: str
+    engine: Engine
+    closing: AsyncExitStack
+    conversation: str
+
+    @classmethod
+    async def begin(cls, given: Given, customer: str, conversation: str | None) -> Chat:
+        """Open the engine. Raises UnknownCustomer and UnknownConversation before a word is said."""
+        closing = AsyncExitStack()
+        async with AsyncExitStack() as opening:
+            engine = await opening.enter_async_context(given.engine())
+            engine.app.session(customer)
+            if conversation is not None:
+                await known(engine.store, conversation)
+            closing = opening.pop_all()
+        return cls(given, customer, engine, closing, conversation or new_conversation())
+
+    def talk(self, runner: asyncio.Runner) -> int:
+        """Until the customer leaves. The event loop stands still while we wait for a line."""
+        with suppress(ImportError):
+            import readline  # noqa: F401 - importing it gives `input` its line editing
+        tell(f"conversation {self.conversation} with {self.customer} · {LEAVE} leaves")
+        try:
+            while (text := self._line()) is not None:
+                if text:
+                    self._turn(runner, text)
+        finally:
+            runner.run(self.closing.aclose())
+        tell(f"look inside: {self.given.command('show', self.conversation)}")
+        return exits.OK
+
+    def _line(self) -> str | None:
+        """The next message, without blanks around it; None for the end."""
+        try:
+            text = input(PROMPT).strip()
+        except KeyboardInterrupt:
+            say()
+            return ""
+        except EOFError:
+            say()
+            return None
+        return None if text == LEAVE else text
+
+    def _turn(self, runner: asyncio.Runner, text: str) -> None:
+        try:
+            ended = runner.run(self._ask(text))
+        except KeyboardInterrupt:
+            say()
+            tell(INTERRUPTED)
+        except HaruError as error:
+            complain(str(error))
+        else:
+            say(ended.answer)
+
+    async def _ask(self, text: str) -> Run:
+        record = await self.engine.store.load(self.conversation)
+        with narrated(say, record.steps if record is not None else ()) as watch:
+            return await self.engine.ask(
+                text, customer_id=self.customer, conversation_id=self.conversation, watch=watch
+            )

@@ -1,0 +1,88 @@
+"""`haru check`, `haru diagram`: what is proved of the app's workflow, and what it looks like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from haru_fsm.cli import exits, options
+from haru_fsm.cli.output import complain, say, say_json, show
+from haru_fsm.cli.wiring import Given
+from haru_fsm.errors import EndlessWorkflow, WorkflowError
+
+if TYPE_CHECKING:
+    from haru_fsm.certificate import Certificate
+    from haru_fsm.machine import Workflow
+
+
+def check(
+    max_steps: options.MaxSteps = None, app: options.AppFolder = None, as_json: options.AsJson = False
+) -> int:
+    """Prove that every run of the app's workflow ends, and say what one run can cost at worst.
+
+    A workflow that could run for ever is refused, with the shortest endless loop. Exit codes: 0 accepted, 1 refused,
+    2 there is no app to check.
+    """
+    given = Given(app, max_steps=max_steps)
+    try:
+        workflow, certificate = _certified(given)
+    except WorkflowError as error:
+        return _refused(error, as_json)
+    if as_json:
+        say_json({"accepted": True, "certificate": certificate.model_dump(mode="json")})
+    else:
+        show_certificate(workflow, certificate)
+    return exits.OK
+
+
+def _certified(given: Given) -> tuple[Workflow, Certificate]:
+    from haru_fsm.certificate import certify
+
+    app = given.load()
+    return app.workflow, certify(app.workflow, limits=app.limits)
+
+
+def _refused(error: WorkflowError, as_json: bool) -> int:
+    loop = list(error.loop) if isinstance(error, EndlessWorkflow) else []
+    if as_json:
+        say_json({"accepted": False, "because": str(error), "loop": loop})
+        complain("This workflow may not run.")
+    else:
+        say(str(error))
+        complain("This workflow may not run." + (f" It can go on for ever: {_circle(loop)}" if loop else ""))
+    return exits.FAILED
+
+
+def _circle(loop: list[str]) -> str:
+    return " -> ".join([*loop, loop[0]])
+
+
+def show_certificate(workflow: Workflow, certificate: Certificate) -> None:
+    """A certificate for people: the figures, then each path that leads to one."""
+    from haru_fsm.cli.timeline import row, table
+
+    say(f"Every run ends: {len(workflow.states)} states, {len(workflow.rows)} rows. One run takes at most:")
+    made = table("what", "at most", right=("at most",))
+    paths: dict[str, list[str]] = {}
+    for name, bound, path in certificate.table():
+        row(made, name, bound.removeprefix("at most "))
+        if path:
+            paths.setdefault(path, []).append(name)
+    show(made)
+    for path, names in paths.items():
+        say(f"\n{', '.join(names)}:\n{path}")
+
+
+def diagram(app: options.AppFolder = None, as_json: options.AsJson = False) -> int:
+    """The app's workflow as a Mermaid diagram, drawn from its table."""
+    from haru_fsm.diagram import mermaid
+
+    workflow = Given(app).load().workflow
+    if as_json:
+        say_json(_drawn(workflow, mermaid(workflow)))
+    else:
+        say(mermaid(workflow).rstrip())
+    return exits.OK
+
+
+def _drawn(workflow: Workflow, drawing: str) -> dict[str, Any]:
+    return {"states": list(workflow.states), "rows": [str(row) for row in workflow.rows], "mermaid": drawing}

@@ -1,0 +1,167 @@
+"""Figures over journals: endings, guards, tokens, times, tools, models, days. Pure: steps in, sums out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from haru_fsm.conversation import (
+    OUTSIDE,
+    JSON,
+    ModelAnswered,
+    ModelEvent,
+    ModelFailed,
+    ResultStatus,
+    Step,
+    TicketOpened,
+    ToolResult,
+    Usage,
+    executed,
+)
+
+
+def percentile(values: Sequence[int], share: float) -> int:
+    """The smallest value that at least this share of them does not exceed (nearest rank); 0 for no values."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else 0
+
+
+def spread(values: Sequence[int]) -> JSON:
+    """What is said of a quantity: its sum, its median and its 95th percentile."""
+    return {"total": sum(values), "p50": percentile(values, 0.5), "p95": percentile(values, 0.95)}
+
+
+@dataclass
+class Spent:
+    """What models were asked and what that took."""
+
+    requests: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def add(self, event: ModelEvent) -> None:
+        self.requests += max(1, event.requests)
+        self.usage = self.usage + event.usage
+
+    def as_object(self) -> JSON:
+        return {"requests": self.requests, **self.usage.model_dump(mode="json"), "tokens": self.usage.total}
+
+
+@dataclass
+class Work:
+    """The steps of one state: milliseconds of each, and tokens where a model was asked."""
+
+    took_ms: list[int] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+
+    def add(self, step: Step) -> None:
+        self.took_ms.append(step.event.took_ms)
+        if isinstance(step.event, ModelEvent):
+            self.tokens.append(step.event.usage.total)
+
+    def as_object(self) -> JSON:
+        return {"steps": len(self.took_ms), "ms": spread(self.took_ms), "tokens": spread(self.tokens)}
+
+
+@dataclass
+class Use:
+    """The calls of one tool. Times are those of calls that were run."""
+
+    calls: int = 0
+    took_ms: list[int] = field(default_factory=list)
+    ended: Counter[str] = field(default_factory=Counter)
+    repaired: int = 0
+
+    def add(self, result: ToolResult) -> None:
+        self.calls += 1
+        self.repaired += bool(result.repairs)
+        if result.ran:
+            self.took_ms.append(result.took_ms)
+        self.ended["repeated" if result.repeated else result.status] += 1
+
+    def as_object(self) -> JSON:
+        ended = {name: self.ended[name] for name in (*ResultStatus, "repeated")}
+        return {"calls": self.calls, "ran": len(self.took_ms), **ended, "repaired": self.repaired} | {
+            "ms": spread(self.took_ms)
+        }
+
+
+@dataclass
+class Figures:
+    """The sums. `add` the steps of one conversation after the other."""
+
+    conversations: int = 0
+    endings: Counter[str] = field(default_factory=Counter)
+    guards: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    spent: Spent = field(default_factory=Spent)
+    states: defaultdict[str, Work] = field(default_factory=lambda: defaultdict(Work))
+    tools: defaultdict[str, Use] = field(default_factory=lambda: defaultdict(Use))
+    models: defaultdict[str, Spent] = field(default_factory=lambda: defaultdict(Spent))
+    days: defaultdict[str, Spent] = field(default_factory=lambda: defaultdict(Spent))
+    per_run: list[int] = field(default_factory=list)
+    """Tokens of each run."""
+
+    def add(self, steps: Sequence[Step]) -> None:
+        """Count one conversation in."""
+        self.conversations += 1
+        for _, run in groupby(steps, key=lambda step: step.run):
+            self._add_run(list(run))
+        for step in steps:
+            self._add_step(step)
+        for _, call, result in executed(steps):
+            self.tools[call.name].add(result)
+
+    def _add_run(self, steps: Sequence[Step]) -> None:
+        self.endings[ending(steps)] += 1
+        self.per_run.append(sum(step.event.usage.total for step in steps if isinstance(step.event, ModelEvent)))
+
+    def _add_step(self, step: Step) -> None:
+        event = step.event
+        if type(event) not in OUTSIDE:
+            self.states[step.source].add(step)
+        if step.trip is not None:
+            self.guards[step.trip.guard] += 1
+        if isinstance(event, ModelFailed):
+            self.failures[event.reason] += 1
+        if isinstance(event, ModelEvent):
+            for spent in (self.spent, self.models[event.model], self.days[day(event.at)]):
+                spent.add(event)
+
+    def as_object(self) -> JSON:
+        """All of it, as JSON."""
+        return {
+            "conversations": self.conversations,
+            "runs": self.endings.total(),
+            "endings": dict(self.endings),
+            "guards": dict(self.guards.most_common()),
+            "failures": dict(self.failures.most_common()),
+            "model": self.spent.as_object(),
+            "tokens_per_run": spread(self.per_run),
+            "states": _objects(self.states),
+            "tools": _objects(self.tools),
+            "models": _objects(self.models),
+            "days": _objects(dict(sorted(self.days.items()))),
+        }
+
+
+def _objects(parts: Mapping[str, Any]) -> JSON:
+    return {name: part.as_object() for name, part in parts.items()}
+
+
+def ending(steps: Iterable[Step]) -> str:
+    """How a run ended: `ticket`, `answer`, or `unfinished`."""
+    last: Step | None = None
+    for step in steps:
+        if isinstance(step.event, TicketOpened):
+            return "ticket"
+        last = step
+    return "answer" if last is not None and last.rests and isinstance(last.event, ModelAnswered) else "unfinished"
+
+
+def day(at: float) -> str:
+    """The day (UTC) of a moment."""
+    return datetime.fromtimestamp(at, UTC).date().isoformat()

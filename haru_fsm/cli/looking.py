@@ -1,0 +1,125 @@
+"""`haru list`, `haru show`: looking at what is stored. Needs no model and no sound app."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from haru_fsm.cli import exits, options
+from haru_fsm.cli.output import say, say_json, show
+from haru_fsm.cli.wiring import Given, known, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from haru_fsm.conversation import Step
+    from haru_fsm.stores import Record, StoredTicket, Summary
+
+Unfinished = Annotated[bool, typer.Option("--unfinished", help="Only runs that have not come to an ending.")]
+AtMost = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="At most so many, the latest first.")]
+
+
+def list_(
+    customer: options.MaybeCustomer = None,
+    unfinished: Unfinished = False,
+    limit: AtMost = 100,
+    app: options.AppFolder = None,
+    db: options.Database = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """The conversations there are, the latest first."""
+    found = run(_conversations(Given(app, db), customer, unfinished, limit))
+    if as_json:
+        say_json([asdict(summary) for summary in found])
+    elif found:
+        show_conversations(found)
+    else:
+        say("No conversations.")
+    return exits.OK
+
+
+async def _conversations(given: Given, customer: str | None, unfinished: bool, limit: int) -> Sequence[Summary]:
+    async with given.store() as store:
+        return await store.conversations(unfinished=unfinished, customer_id=customer, limit=limit)
+
+
+def show_conversations(found: Sequence[Summary]) -> None:
+    """A table of conversations."""
+    from haru_fsm.cli.timeline import row, table
+    from haru_fsm.tickets import when
+
+    made = table("conversation", "customer", "state", "runs", "steps", "last moved (UTC)", right=("runs", "steps"))
+    for one in found:
+        state = one.state if one.resting else f"{one.state} (unfinished)"
+        row(made, one.conversation_id, one.customer_id, state, one.run, one.seq, when(one.updated_at))
+    show(made)
+
+
+# --------------------------------------------------------------------------- one conversation
+
+
+def show_(
+    conversation_id: options.ConversationId,
+    app: options.AppFolder = None,
+    db: options.Database = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """One conversation's timeline: each step with its event, state, tokens, time, guard, calls and results.
+
+    With --json: its facts, its steps as they are journaled, and its tickets.
+    """
+    record, tickets = run(_record(Given(app, db), conversation_id))
+    if as_json:
+        say_json(as_object(record, tickets))
+    else:
+        show_record(record, tickets)
+    return exits.OK
+
+
+async def _record(given: Given, conversation_id: str) -> tuple[Record, Sequence[StoredTicket]]:
+    async with given.store() as store:
+        return await known(store, conversation_id), await store.tickets(conversation_id=conversation_id)
+
+
+def as_object(record: Record, tickets: Sequence[StoredTicket]) -> dict[str, Any]:
+    """Everything stored of a conversation, as JSON."""
+    from haru_fsm.cli.ticketing import ticket_object
+    from haru_fsm.execution import doubts
+
+    return {
+        **asdict(record.summary),
+        "steps": [step.model_dump(mode="json") for step in record.steps],
+        "in_doubt": [entry.call for entry in doubts(record.ledger.values())],
+        "tickets": [ticket_object(stored) for stored in tickets],
+    }
+
+
+def show_record(record: Record, tickets: Sequence[StoredTicket]) -> None:
+    """A conversation for people."""
+    from haru_fsm.cli.timeline import began, timeline
+    from haru_fsm.execution import doubts
+
+    one = record.summary
+    state = "at rest" if one.resting else "unfinished"
+    say(f"conversation {one.conversation_id} · customer {one.customer_id} · began {began(record.steps)} UTC")
+    show(timeline(record.steps))
+    for entry in doubts(record.ledger.values()):
+        say(f"in doubt: call {entry.call} {entry.started.name if entry.started else ''}")
+    for stored in tickets:
+        closed = f"answered: {stored.reply}" if stored.closed_at is not None else "open"
+        say(f"ticket {stored.ticket.ticket_id} ({stored.ticket.category}, {stored.ticket.urgency}): {closed}")
+    say(f"{one.state}, {state} · {_sums(record.steps)}")
+
+
+def _sums(steps: Sequence[Step]) -> str:
+    from haru_fsm.cli.timeline import figure
+    from haru_fsm.conversation import ModelEvent, Usage
+
+    usage = Usage()
+    for step in steps:
+        usage = usage + step.event.usage if isinstance(step.event, ModelEvent) else usage
+    took = sum(step.event.took_ms for step in steps)
+    cost = f" · ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
+    return f"{figure(usage)} tokens{cost} · {took:,} ms of work"

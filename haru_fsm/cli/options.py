@@ -1,0 +1,60 @@
+"""The options and arguments that several commands share, each with its help text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+AppFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--app",
+        metavar="DIR",
+        help="The app's folder. Default: the current folder if it is an app, else the starter app.",
+    ),
+]
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        metavar="URL",
+        help="sqlite:///FILE (four slashes before an absolute path) or memory:. "
+        "Default: HARU_DATABASE_URL, else memory_store/haru.db in the app's folder.",
+    ),
+]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Standard output is one JSON value and nothing else; all else goes to standard error."),
+]
+ModelSpec = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="KIND:NAME",
+        help="gemini:NAME or offline. Default: HARU_MODEL, else Gemini where there is a key, else offline.",
+    ),
+]
+MaxSteps = Annotated[
+    int | None,
+    typer.Option(
+        "--max-steps",
+        min=1,
+        metavar="N",
+        help="Model requests that a run may make. Default: HARU_LIMITS__MAX_STEPS, else 8; every other limit can be "
+        "set by HARU_LIMITS__NAME too.",
+    ),
+]
+Customer = Annotated[str, typer.Option("--customer", metavar="ID", help="The customer's number, such as C003.")]
+MaybeCustomer = Annotated[
+    str | None, typer.Option("--customer", metavar="ID", help="Only what belongs to this customer.")
+]
+ToConversation = Annotated[
+    str | None,
+    typer.Option("--conversation", metavar="ID", help="Go on with this conversation. Default: begin a new one."),
+]
+ConversationId = Annotated[str, typer.Argument(metavar="ID", help="The conversation's id; `haru list` shows them.")]
+MaybeConversationId = Annotated[
+    str | None, typer.Argument(metavar="[ID]", help="The conversation's id; `haru list` shows them.")
+]

@@ -1,0 +1,78 @@
+"""What goes to standard output, and what to standard error.
+
+Nothing that a customer, a model or a tool wrote moves a terminal's cursor, and a reader that has gone away
+(`haru show ID | head`) ends the reading, never the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+WIDTH_WITHOUT_TERMINAL = 140
+"""Columns of a table that goes to a file or a pipe; COLUMNS overrides it."""
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def prepare_streams() -> None:
+    """A character that the terminal's encoding lacks becomes `?`, and is no reason to fail."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def printable(text: str) -> str:
+    """The text without control characters; line breaks and tabs stay."""
+    return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def say(text: str = "") -> None:
+    """A line of the result, to standard output."""
+    _write(sys.stdout, printable(text))
+
+
+def tell(text: str = "") -> None:
+    """A line beside the result (progress, hints), to standard error."""
+    _write(sys.stderr, printable(text))
+
+
+def complain(message: str) -> None:
+    """An error: one line on standard error."""
+    tell("haru: " + " ".join(message.split()))
+
+
+def say_json(value: Any) -> None:
+    """The whole result as one JSON value."""
+    _write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def show(*renderables: RenderableType) -> None:
+    """Tables and the like, to standard output."""
+    console = _console()
+    with console.capture() as captured:
+        for renderable in renderables:
+            console.print(renderable, markup=False, highlight=False)
+    _write(sys.stdout, captured.get().rstrip("\n"))
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS") or WIDTH_WITHOUT_TERMINAL)
+    return Console(width=width)
+
+
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        print(text, file=stream, flush=True)
+    except BrokenPipeError:
+        # Nobody reads any more. Python flushes once more when it exits, and must find nothing broken then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,0 +1,130 @@
+"""`haru stats`: figures over what is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haru_fsm.cli import exits, options
+from haru_fsm.cli.output import complain, say, say_json, show
+from haru_fsm.cli.wiring import Given, known, run
+from haru_fsm.errors import JournalDamaged
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from rich.table import Table
+
+    from haru_fsm.cli.figures import Figures
+
+
+def stats(
+    conversation_id: options.MaybeConversationId = None,
+    customer: options.MaybeCustomer = None,
+    app: options.AppFolder = None,
+    db: options.Database = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Figures over all conversations, or over one.
+
+    Endings, guard trips and failures; tokens and ms per step; calls and p50/p95 per tool; models and days. Tokens
+    marked with ~ were estimated, because no provider counted them.
+    """
+    figures, damaged = run(_figures(Given(app, db), conversation_id, customer))
+    if as_json:
+        say_json({**figures.as_object(), "damaged": damaged})
+    else:
+        show_figures(figures)
+    for message in damaged:
+        complain(message)
+    return exits.FAILED if damaged else exits.OK
+
+
+async def _figures(given: Given, conversation_id: str | None, customer: str | None) -> tuple[Figures, list[str]]:
+    """The figures, and what is wrong with journals that could not be read: one must not hide the others."""
+    from haru_fsm.cli.figures import Figures
+
+    figures, damaged = Figures(), list[str]()
+    async with given.store() as store:
+        if conversation_id is not None:
+            ids = [conversation_id]
+        else:
+            ids = [summary.conversation_id for summary in await store.conversations(customer_id=customer)]
+        for one in ids:
+            try:
+                figures.add((await known(store, one)).steps)
+            except JournalDamaged as error:
+                damaged.append(str(error))
+    return figures, damaged
+
+
+# --------------------------------------------------------------------------- for people
+
+
+def show_figures(figures: Figures) -> None:
+    """The figures as tables."""
+    say(f"{figures.conversations:,} conversations, {figures.endings.total():,} runs: {_counted(figures.endings)}")
+    say(f"guards tripped: {_counted(figures.guards)}")
+    say(f"model failures: {_counted(figures.failures)}")
+    if figures.spent.requests:
+        show(_models(figures), _states(figures), *([_tools(figures)] if figures.tools else []), _days(figures))
+
+
+def _counted(counter: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counter.most_common()) or "none"
+
+
+def _models(figures: Figures) -> Table:
+    made = _spending("model")
+    for name, spent in {**figures.models, "all": figures.spent}.items():
+        _spend(made, name or "?", spent)
+    return made
+
+
+def _days(figures: Figures) -> Table:
+    made = _spending("day (UTC)")
+    for name, spent in sorted(figures.days.items()):
+        _spend(made, name, spent)
+    return made
+
+
+def _spending(what: str) -> Table:
+    from haru_fsm.cli.timeline import table
+
+    figures = ("requests", "prompt", "cached", "thoughts", "tool", "answer", "tokens", "cost")
+    return table(what, *figures, right=figures)
+
+
+def _spend(made: Table, name: str, spent: object) -> None:
+    from haru_fsm.cli.figures import Spent
+    from haru_fsm.cli.timeline import figure, row
+
+    assert isinstance(spent, Spent)
+    usage = spent.usage
+    parts = (spent.requests, usage.prompt, usage.cached, usage.thoughts, usage.tool, usage.answer)
+    cost = f"${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
+    row(made, name, *(f"{part:,}" for part in parts), figure(usage), cost)
+
+
+def _states(figures: Figures) -> Table:
+    from haru_fsm.cli.timeline import row, table
+
+    columns = ("steps", "ms", "ms p50", "ms p95", "tokens p50", "tokens p95")
+    made = table("work in state", *columns, right=columns)
+    for name, work in figures.states.items():
+        told = work.as_object()
+        ms, tokens = told["ms"], told["tokens"]
+        both = (tokens["p50"], tokens["p95"]) if work.tokens else ("", "")
+        row(made, name, told["steps"], f"{ms['total']:,}", ms["p50"], ms["p95"], *both)
+    return made
+
+
+def _tools(figures: Figures) -> Table:
+    from haru_fsm.cli.timeline import row, table
+
+    columns = ("calls", "ran", "failed", "not done", "in doubt", "repeated", "repaired", "ms p50", "ms p95")
+    made = table("tool", *columns, right=columns)
+    for name, use in figures.tools.items():
+        told = use.as_object()
+        keys = (column.replace(" ", "_") for column in columns[:-2])
+        row(made, name, *(told[key] for key in keys), told["ms"]["p50"], told["ms"]["p95"])
+    return made

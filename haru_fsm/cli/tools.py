@@ -1,0 +1,218 @@
+"""`haru tools`, `haru call`: what the app's tools say of themselves, and one of them by hand."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from haru_fsm.cli import exits, options
+from haru_fsm.cli.output import complain, say, say_json, show, tell
+from haru_fsm.cli.wiring import Given, run, text_of
+from haru_fsm.errors import SettingsError, UnknownCustomer
+
+if TYPE_CHECKING:
+    from haru_fsm.app import App
+    from haru_fsm.toolbox import Outcome, Prepared, Tool, Toolbox
+
+OneTool = Annotated[str | None, typer.Argument(metavar="[TOOL]", help="One tool, with its whole declaration.")]
+ToolName = Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name; `haru tools` lists them.")]
+Arguments = Annotated[
+    str, typer.Option("--args", metavar="JSON", help="Its arguments, as a model would send them; `-` reads them.")
+]
+AsCustomer = Annotated[
+    str | None,
+    typer.Option(
+        "--customer",
+        metavar="ID",
+        help="Whose tools. Default: those of the customer who wrote last; a shop need not show the same to all.",
+    ),
+]
+
+
+def tools(
+    name: OneTool = None,
+    customer: AsCustomer = None,
+    app: options.AppFolder = None,
+    db: options.Database = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """The tools of the app: what they take, what they do to the world, their time-outs and fallbacks.
+
+    With TOOL: one tool and its whole declaration, as a model reads it.
+    """
+    given = Given(app, db)
+    box = _toolbox(given.load(), customer or run(_latest_customer(given)))
+    chosen = box.tools if name is None else (_found(box, name),)
+    if as_json:
+        objects = [tool_object(each) for each in chosen]
+        say_json(objects if name is None else objects[0])
+    else:
+        show_tools(chosen)
+        for each in chosen if name is not None else ():
+            say_json(_declared(each))
+    for warning in box.warnings:
+        tell(f"haru: {warning}")
+    return exits.OK
+
+
+async def _latest_customer(given: Given) -> str:
+    """The customer of the conversation that moved last. Raises UnknownCustomer where there is none."""
+    async with given.store() as store:
+        latest = await store.conversations(limit=1)
+    if not latest:
+        raise UnknownCustomer("Tools belong to a customer, and nobody has written yet. Say whose: --customer C003.")
+    return latest[0].customer_id
+
+
+def _toolbox(app: App, customer: str) -> Toolbox:
+    return app.toolbox(app.session(customer))
+
+
+def _found(box: Toolbox, name: str) -> Tool:
+    tool = box.find(name)
+    if tool is None:
+        raise SettingsError(box.unknown(name))
+    return tool
+
+
+def tool_object(tool: Tool) -> dict[str, Any]:
+    """A tool as JSON: its declaration, what it says of itself, and how it is run."""
+    from dataclasses import asdict
+
+    marks = asdict(tool.marks)
+    fallback = {"fallback": tool.marks.fallback} if tool.marks.has_fallback else {}
+    return {
+        **_declared(tool),
+        "annotations": {key: value for key, value in marks.items() if key not in ("timeout_s", "fallback")},
+        "has_effect": tool.has_effect,
+        "accepts_key": tool.accepts_key,
+        "timeout_s": tool.timeout_s,
+        **fallback,
+    }
+
+
+def _declared(tool: Tool) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(tool.declaration)
+
+
+def show_tools(chosen: tuple[Tool, ...]) -> None:
+    """A table of tools."""
+    from haru_fsm.cli.timeline import as_text, row, table
+
+    made = table("tool", "annotations", "timeout", "fallback", "takes", "does", right=("timeout",))
+    for tool in chosen:
+        fallback = as_text(tool.marks.fallback) if tool.marks.has_fallback else ""
+        does = tool.declaration.description.partition("\n")[0]
+        row(made, tool.name, ", ".join(annotations(tool)), f"{tool.timeout_s:g} s", fallback, _takes(tool), does)
+    show(made)
+
+
+def annotations(tool: Tool) -> list[str]:
+    """What a tool says of itself, in words."""
+    marks = tool.marks
+    words = {
+        "read-only": marks.read_only,
+        "has an effect": marks.declares_effect,
+        "says nothing": marks.says_nothing,
+        "idempotent": marks.idempotent,
+        "destructive": marks.destructive,
+        "repeatable": marks.repeatable,
+        "polling": marks.polling,
+        "needs approval": marks.approval,
+        "takes the call's key": tool.accepts_key,
+        f"{marks.retries} retries": marks.retries,
+    }
+    return [word for word, true in words.items() if true]
+
+
+def _takes(tool: Tool) -> str:
+    """The parameters and their types; `?` marks those that may be left out."""
+    schema = tool.declaration.parameters or {}
+    required = schema.get("required", ())
+    parameters = schema.get("properties", {}).items()
+    return "\n".join(f"{name}{'' if name in required else '?'}: {_kind(part)}" for name, part in parameters)
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """A type in few words."""
+    if "enum" in schema:
+        return " | ".join(map(str, schema["enum"]))
+    if "anyOf" in schema:
+        return " | ".join(map(_kind, schema["anyOf"]))
+    return str(schema.get("type", schema.get("$ref", "any")).rpartition("/")[2])
+
+
+# --------------------------------------------------------------------------- one call
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call by hand, after it was run."""
+
+    tool: Tool
+    prepared: Prepared
+    outcome: Outcome
+
+    def as_object(self) -> dict[str, Any]:
+        outcome = self.outcome
+        return {
+            "tool": self.tool.name,
+            "args": json.loads(self.prepared.canonical),
+            "repairs": list(self.prepared.repairs),
+            "ended": outcome.kind,
+            "response": outcome.response,
+            "took_ms": outcome.took_ms,
+            "attempts": outcome.attempts,
+            "fallback_used": outcome.fallback_used,
+        }
+
+
+def call(
+    name: ToolName,
+    customer: options.Customer,
+    args: Arguments = "{}",
+    app: options.AppFolder = None,
+    db: options.Database = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Run one tool by hand, as it would be run for a model: arguments repaired, within its time, result made safe.
+
+    It really runs: a tool with an effect has it. Exit codes: 0 it came back with a value, 1 it did not, 2 its
+    arguments were refused.
+    """
+    loaded = Given(app, db).load()
+    made = run(_called(_found(_toolbox(loaded, customer), name), _arguments(text_of(args))))
+    if as_json:
+        say_json(made.as_object())
+    else:
+        for repair in made.prepared.repairs:
+            tell(f"repaired: {repair}")
+        say_json(made.outcome.response)
+        tell(f"{made.outcome.kind} after {made.outcome.took_ms:,} ms")
+    return exits.OK if made.outcome.kind == "returned" else exits.FAILED
+
+
+def _arguments(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SettingsError(f"--args is no JSON: {error}. Write it like '{{\"order_id\": \"HR20260725002\"}}'.") from error
+
+
+async def _called(tool: Tool, args: Any) -> _Call:
+    from haru_fsm.clock import SystemClock
+    from haru_fsm.toolbox import Refused
+
+    prepared = tool.prepare(args)
+    if isinstance(prepared, Refused):
+        raise SettingsError(prepared.error)
+    late = lambda outcome: complain(f"{tool.name} ended late: {outcome.kind}")  # noqa: E731
+    key = f"by-hand/{uuid.uuid4().hex}"
+    outcome = await tool.run(prepared, timeout_s=None, key=key, clock=SystemClock(), on_late=late)
+    return _Call(tool, prepared, outcome)

@@ -1,0 +1,128 @@
+"""From what the command line said to settings, app, store and engine. The one place where commands get them.
+
+Everything heavy is imported when it is needed: `haru --help` needs none of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shlex
+import sys
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+
+from haru_fsm.cli import exits
+from haru_fsm.cli.output import complain, tell
+from haru_fsm.errors import AppError, SettingsError, UnknownConversation
+
+if TYPE_CHECKING:
+    from haru_fsm.app import App
+    from haru_fsm.engine import Engine
+    from haru_fsm.settings import Settings
+    from haru_fsm.stores import Record, Store
+
+T = TypeVar("T")
+FROM_STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the command line said about where and with what to work; None where it said nothing."""
+
+    app: Path | None = None
+    db: str | None = None
+    model: str | None = None
+    max_steps: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The app's folder. Raises AppError for one that does not exist."""
+        from haru_fsm.app import find_app
+
+        if self.app is not None and not self.app.is_dir():
+            raise AppError(f"There is no folder {self.app}. Give an app's folder with --app, or write one: haru new DIR.")
+        return find_app(self.app).resolve()
+
+    def settings(self) -> Settings:
+        """The settings, with what the command line said on top. Raises SettingsError."""
+        from haru_fsm.settings import Settings
+
+        limits = {"max_steps": self.max_steps} if self.max_steps is not None else None
+        return Settings.for_folder(self.folder, model=self.model, database_url=self.db, limits=limits)
+
+    def load(self) -> App:
+        """The app. Raises AppError and WorkflowError."""
+        from haru_fsm.app import load_app
+
+        return load_app(self.folder, limits=self.settings().limits)
+
+    @asynccontextmanager
+    async def engine(self) -> AsyncIterator[Engine]:
+        """An engine on the app, its model and its store."""
+        from haru_fsm.engine import Engine
+
+        app, settings = self.load(), self.settings()
+        model = settings.make_model(app)
+        async with Engine(app, model=model, store=settings.make_store(app)) as engine:
+            yield engine
+
+    @asynccontextmanager
+    async def store(self) -> AsyncIterator[Store]:
+        """The store, to look into it. Looking needs no sound app, and makes no database where there is none."""
+        from haru_fsm.stores.memory import MemoryStore
+        from haru_fsm.stores.sqlite import SQLiteStore
+
+        # make_store asks nothing of an app but its folder.
+        store: Store = self.settings().make_store(SimpleNamespace(folder=self.folder))  # type: ignore[arg-type]
+        if isinstance(store, SQLiteStore) and not store.path.exists():
+            tell(f"haru: there is no database {store.path} yet; `haru ask` makes it.")
+            store = MemoryStore()
+        try:
+            yield store
+        finally:
+            await store.aclose()
+
+    def command(self, *words: str) -> str:
+        """What to type to run another command on the same app and database."""
+        where = [*(["--app", str(self.app)] if self.app else []), *(["--db", self.db] if self.db else [])]
+        return shlex.join(["haru", *words, *where])
+
+
+async def known(store: Store, conversation_id: str) -> Record:
+    """A conversation that must be there. Raises UnknownConversation."""
+    record = await store.load(conversation_id)
+    if record is None:
+        raise UnknownConversation(f"There is no conversation {conversation_id}. `haru list` shows those there are.")
+    return record
+
+
+def new_conversation() -> str:
+    """An id that no conversation has yet. Made here, so that an interrupted command can say what to resume."""
+    return f"c-{secrets.token_hex(5)}"
+
+
+def run(work: Coroutine[Any, Any, T], interrupted: str = "Interrupted.") -> T:
+    """Run a command's work to its end; Ctrl-C ends it with a line that says how to go on."""
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt:
+        tell()
+        complain(interrupted)
+        raise typer.Exit(exits.INTERRUPTED) from None
+
+
+def text_of(argument: str) -> str:
+    """The argument, or all of standard input where it is `-`. Raises SettingsError for what is no UTF-8 text."""
+    if argument != FROM_STANDARD_INPUT:
+        return argument
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"Standard input is no UTF-8 text: {error}. Convert it, and send it again.") from error

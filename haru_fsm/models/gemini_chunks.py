@@ -1,0 +1,70 @@
+"""The chunks of a streamed Gemini reply, put together into the body that an unstreamed request would have had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from haru_fsm.conversation import JSON
+from haru_fsm.models.replies import as_dict, as_list
+
+_FINAL_ON_CANDIDATE = ("finishReason", "finishMessage", "citationMetadata", "safetyRatings", "continuationToken")
+
+
+def merge_chunks(chunks: Iterable[object]) -> JSON:
+    """One body out of many: parts in order, and of everything else what was said last.
+
+    Neighbouring pieces of plain text become one part; a part with a signature stays a part of its own, since the
+    signature belongs to exactly that part. Only the first candidate is looked at: we never ask for more.
+    """
+    body: JSON = {}
+    candidate: JSON = {}
+    parts: list[object] = []
+    for chunk in map(as_dict, chunks):
+        body.update({key: value for key, value in chunk.items() if key not in ("candidates", "usageMetadata")})
+        if usage := as_dict(chunk.get("usageMetadata")):
+            body["usageMetadata"] = as_dict(body.get("usageMetadata")) | usage
+        if (latest := _first_candidate(chunk)) is None:
+            continue
+        candidate.update({key: latest[key] for key in _FINAL_ON_CANDIDATE if latest.get(key) is not None})
+        for part in as_list(as_dict(latest.get("content")).get("parts")):
+            _append(parts, part)
+    if parts:
+        candidate["content"] = {"role": "model", "parts": parts}
+    return body | ({"candidates": [candidate]} if candidate else {})
+
+
+def chunk_text(chunk: object) -> str:
+    """The text of one chunk that belongs to the answer: no thoughts."""
+    content = as_dict((_first_candidate(as_dict(chunk)) or {}).get("content"))
+    parts = [part for part in map(as_dict, as_list(content.get("parts"))) if not part.get("thought")]
+    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+def is_finished(body: JSON) -> bool:
+    """Whether the stream came to its end: it said why it stopped, or why it never began, or that it failed."""
+    finish = (_first_candidate(body) or {}).get("finishReason")
+    blocked = as_dict(body.get("promptFeedback")).get("blockReason")
+    return bool(blocked or "error" in body or (finish and finish != "FINISH_REASON_UNSPECIFIED"))
+
+
+def _first_candidate(chunk: JSON) -> JSON | None:
+    for candidate in map(as_dict, as_list(chunk.get("candidates"))):
+        if candidate.get("index") in (None, 0):
+            return candidate
+    return None
+
+
+def _append(parts: list[object], part: object) -> None:
+    before = parts[-1] if parts else None
+    if _mergeable(before) and _mergeable(part) and _is_thought(before) == _is_thought(part):
+        parts[-1] = as_dict(before) | {"text": as_dict(before)["text"] + as_dict(part)["text"]}
+    else:
+        parts.append(part)
+
+
+def _mergeable(part: object) -> bool:
+    return isinstance(part, dict) and part.keys() <= {"text", "thought"} and isinstance(part.get("text"), str)
+
+
+def _is_thought(part: object) -> bool:
+    return bool(as_dict(part).get("thought"))

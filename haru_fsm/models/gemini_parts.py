@@ -1,0 +1,142 @@
+"""The parts of a Gemini reply, made such that the API takes them back.
+
+What is kept is kept verbatim: signatures, ids, a missing `args`, fields that nobody here knows. What would get the
+next request refused is mended as little as possible: parts without data, text without letters, null in the place of
+nothing, arguments that are no object. A call that cannot be told back at all (no name, or not yet whole) is not
+mended; it makes the whole reply unusable.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass, field
+
+from haru_fsm.conversation import JSON, FailureReason
+from haru_fsm.models.replies import as_dict, as_list
+
+NO_DATA = frozenset({"thought", "thoughtSignature", "partMetadata"})
+"""Fields that say something about a part's data; a part with nothing else is empty, and refused with 400."""
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+_CALL_AS_TEXT = re.compile(r"\A\s*(?:```\s*)?tool_code\b|\bdefault_api\.\w+\s*\(")
+
+
+@dataclass(slots=True)
+class Parts:
+    """A content's parts as they may be replayed, what could not be read of its calls, and what forbids its use."""
+
+    parts: list[JSON] = field(default_factory=list)
+    unusable: dict[int, str] = field(default_factory=dict)
+    reason: FailureReason | None = None
+    detail: str = ""
+
+    @property
+    def calls(self) -> list[JSON]:
+        """The function calls, in order."""
+        return [part["functionCall"] for part in self.parts if "functionCall" in part]
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts that are no thoughts, one a part."""
+        return [part["text"] for part in self.parts if part.get("text") and not part.get("thought")]
+
+    def refuse(self, reason: FailureReason, detail: str) -> None:
+        """The reply cannot be used; the first reason counts."""
+        if self.reason is None:
+            self.reason, self.detail = reason, detail
+
+
+def read_parts(raw: object) -> Parts:
+    """The parts of a candidate's content, from a body that was made JSON-safe. Never raises."""
+    found = Parts()
+    for item in [raw] if isinstance(raw, dict) else as_list(raw):
+        for part in _split(_tidy(as_dict(item))):
+            if "functionCall" in part:
+                _add_call(found, part)
+            elif "functionResponse" in part:
+                _take_back_call(found, as_dict(part["functionResponse"]))
+            elif part.keys() - NO_DATA and (part.get("text") != "" or "thoughtSignature" in part):
+                found.parts.append(part)
+    return found
+
+
+def is_call_as_text(text: str) -> bool:
+    """Whether the model has written a call of a tool as Python instead of making it."""
+    return bool(_CALL_AS_TEXT.search(text))
+
+
+def _tidy(part: JSON) -> JSON:
+    """The part without fields that are null, and without a text or a signature that is none."""
+    tidy = {key: value for key, value in part.items() if value is not None}
+    if not isinstance(tidy.get("text", ""), str) or (tidy.get("text") == "" and tidy.keys() - NO_DATA - {"text"}):
+        del tidy["text"]
+    if not _is_base64(tidy.get("thoughtSignature", "AA==")):
+        del tidy["thoughtSignature"]
+    return tidy
+
+
+def _split(part: JSON) -> list[JSON]:
+    """A part is one of text, call and so on. Gateways have sent two in one: the text then goes first, by itself."""
+    if "functionCall" not in part or "text" not in part:
+        return [part]
+    return [{"text": part["text"]}, {key: value for key, value in part.items() if key != "text"}]
+
+
+def _is_base64(signature: object) -> bool:
+    if not isinstance(signature, str) or not _BASE64.fullmatch(signature):
+        return False
+    bare = signature.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        base64.b64decode(bare + "=" * (-len(bare) % 4))
+    except binascii.Error:
+        return False
+    return True
+
+
+def _add_call(found: Parts, part: JSON) -> None:
+    call = {key: value for key, value in as_dict(part["functionCall"]).items() if value is not None}
+    name = call.get("name")
+    if call.get("willContinue") or call.get("partialArgs"):
+        found.refuse(FailureReason.PARTIAL_CALL, f"the call of {name or 'a tool'} came only in part")
+    elif not isinstance(name, str) or not name.strip():
+        found.refuse(FailureReason.MALFORMED_CALL, "a function call without a name")
+    call = {key: value for key, value in call.items() if key not in ("willContinue", "partialArgs")}
+    _mend_id(call)
+    if not isinstance(args := call.get("args", {}), dict):
+        found.unusable[len(found.calls)] = f"the arguments came as {_kind(args)} instead of an object"
+        call["args"] = {}
+    found.parts.append({**part, "functionCall": call})
+
+
+def _mend_id(call: JSON) -> None:
+    """An id is a string, or there is none: the response has to repeat it exactly."""
+    if "id" in call:
+        call["id"] = str(call["id"])
+        if not call["id"]:
+            del call["id"]
+
+
+def _kind(args: object) -> str:
+    match args:
+        case list():
+            return "a list"
+        case str():
+            return "a string"
+        case bool():
+            return "true or false"
+        case _:
+            return "a number"
+
+
+def _take_back_call(found: Parts, response: JSON) -> None:
+    """The provider has run a call by itself and answered it in the same content: it is not for us to run, and
+    the API takes responses from users only. The words that the model made of the result stay."""
+    for index, part in enumerate(found.parts):
+        call = part.get("functionCall")
+        if call and call.get("name") == response.get("name") and call.get("id") == response.get("id"):
+            position = sum("functionCall" in earlier for earlier in found.parts[:index])
+            del found.parts[index]
+            found.unusable = {at - (at > position): why for at, why in found.unusable.items() if at != position}
+            return

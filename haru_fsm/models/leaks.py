@@ -1,0 +1,80 @@
+"""Thoughts that leak into the answer as plain text, and how they are kept from the customer.
+
+A thinking model marks its thoughts (`thought: true`), mostly. Seen in the field without any mark: a text that begins
+with "THOUGHT:" (googleapis/python-genai#2121), one whose first line is the bare word "thought" (recorded with
+gemini-2.5-flash, see `shared/data/gemini_http.jsonl.gz`), tags such as <think>...</think> from models behind
+gateways. Where the thought ends is certain with a closing tag, a label ("Answer:") or a part of its own; else it is
+taken to end at the first blank line, and where a later paragraph is in Korean and the thought was not, only there.
+What is left may be nothing: then the reply was no answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_TAG = r"(?:think(?:ing)?|thoughts?|reasoning)"
+_TAGGED = re.compile(rf"<\s*{_TAG}\s*>.*?(?:<\s*/\s*{_TAG}\s*>\s*|\Z)", re.IGNORECASE | re.DOTALL)
+_STRAY_CLOSING = re.compile(rf"\A.*<\s*/\s*{_TAG}\s*>\s*", re.IGNORECASE | re.DOTALL)
+_OPENING = re.compile(rf"<\s*/?\s*{_TAG}\s*>", re.IGNORECASE)
+_MAYBE_OPENING = re.compile(r"<[\s/a-z]{0,16}\Z", re.IGNORECASE)
+
+_LABELLED = re.compile(
+    r"\A[\s*_#>]*(?:(?:thoughts?|thinking|생각)[\s*_]*[:\uff1a]|thoughts?[*_]*[ \t]*\r?\n)", re.IGNORECASE
+)
+_DECORATION = " \t\r\n*_#>"
+_LABELS = ("thoughts", "thinking", "생각")
+_ANSWER = re.compile(
+    r"^[ \t*_#>]*(?:final answer|answer|response|reply|최종 답변|답변)[\s*_]*[:\uff1a][\s*_]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+_HANGUL = re.compile("[가-힣]")
+
+
+def without_thoughts(texts: Sequence[str]) -> str | None:
+    """What may be shown of an answer that came in these texts, one a part; None where nothing had leaked."""
+    shown = _once(texts)
+    rest = shown
+    while rest is not None:  # what was behind one thought may be another; each time less is left
+        shown, rest = rest, _once([rest])
+    return shown
+
+
+def _once(texts: Sequence[str]) -> str | None:
+    text = "".join(texts)
+    if _LABELLED.match(text):
+        return _after_label(texts).strip()
+    if _OPENING.search(text):
+        return _STRAY_CLOSING.sub("", _TAGGED.sub("", text)).lstrip()
+    return None
+
+
+def _after_label(texts: Sequence[str]) -> str:
+    text = "".join(texts)
+    if label := _ANSWER.search(text):
+        return text[label.end() :]
+    thought, *others = [part for part in texts if part.strip()]
+    if others and _LABELLED.match(thought):
+        return "".join(others)
+    thought, *paragraphs = _BLANK_LINE.split(text)
+    if not _HANGUL.search(thought):
+        korean = next((index for index, paragraph in enumerate(paragraphs) if _HANGUL.search(paragraph)), 0)
+        paragraphs = paragraphs[korean:]
+    return "\n\n".join(paragraphs)
+
+
+def certain(text: str) -> str:
+    """The beginning of a text, still being written, that will be shown whatever follows.
+
+    Holds back all of a text that begins, or may yet turn out to begin, as a thought, and everything from a tag on.
+    """
+    if _LABELLED.match(text) or _may_become_label(text):
+        return ""
+    tag = _OPENING.search(text) or _MAYBE_OPENING.search(text)
+    return text[: tag.start()] if tag else text
+
+
+def _may_become_label(text: str) -> bool:
+    begun = text.lstrip(_DECORATION).rstrip(_DECORATION).casefold()
+    return any(label.startswith(begun) for label in _LABELS)

@@ -1,0 +1,67 @@
+"""A planner that stands in for a model where there is no key and no network.
+
+It is not a language model, and calls itself "offline". It understands the vocabulary of customer support in Korean
+and a little English, picks tools by the words that the question and their descriptions share, feeds the numbers that
+tools give to tools that take them, and says what came of it. The same request always gets the same reply.
+
+    offline_words      what customers call things
+    offline_reading    the question, and what was called and found for it
+    offline_arguments  what a parameter gets
+    offline_tools      what a tool is about, and whether it acts
+    offline_choice     which tool a question is for
+    offline_plan       which calls come next
+    offline_answer     what the customer reads
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from haru_fsm.conversation import JSON, ModelAnswered, ToolsRequested, Usage
+from haru_fsm.models import ModelOutcome, ModelRequest
+from haru_fsm.models.offline_answer import answer, from_what_is_there
+from haru_fsm.models.offline_plan import Call, plan
+from haru_fsm.models.offline_reading import read
+from haru_fsm.models.tokens import estimate_tokens
+
+
+class OfflineModel:
+    """A deterministic planner, not an LLM. Needs nothing; answers at once; never fails."""
+
+    name = "offline"
+
+    async def respond(self, request: ModelRequest) -> ModelOutcome:
+        """The next calls for the customer's latest question, or the answer to it. Its token counts are estimates."""
+        situation = read(request.contents)
+        if not request.tools_allowed:
+            return self._answered(from_what_is_there(situation), request)
+        todo = plan(situation, request.declarations)
+        if todo.calls:
+            return self._requested(todo.calls, request)
+        return self._answered(answer(situation, todo), request)
+
+    def _requested(self, calls: Sequence[Call], request: ModelRequest) -> ToolsRequested:
+        content = _content([{"functionCall": {"name": call.name, "args": call.args}} for call in calls])
+        return ToolsRequested(model=self.name, usage=_usage(request, content), content=content)
+
+    def _answered(self, text: str, request: ModelRequest) -> ModelAnswered:
+        if request.on_text is not None:
+            _write(text, request.on_text)
+        content = _content([{"text": text}])
+        return ModelAnswered(model=self.name, usage=_usage(request, content), content=content)
+
+
+def _content(parts: list[JSON]) -> JSON:
+    return {"role": "model", "parts": parts}
+
+
+def _write(text: str, on_text: Callable[[str], None]) -> None:
+    """Hand over an answer line by line, as a model that streams would."""
+    for line in text.splitlines(keepends=True):
+        on_text(line)
+
+
+def _usage(request: ModelRequest, reply: JSON) -> Usage:
+    declared = [[each.name, each.description, each.parameters] for each in request.declarations]
+    asked = [request.system, list(request.contents), declared]
+    return Usage(prompt=sum(map(estimate_tokens, asked)), answer=estimate_tokens(reply["parts"]), estimated=True)

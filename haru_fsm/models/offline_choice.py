@@ -1,0 +1,129 @@
+"""Which tool a question is for.
+
+A tool that acts is chosen only upon a clear wish for what its name says; everything else is left to tools that look,
+and among those to the one that has most in common with the question.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from haru_fsm.models.offline_reading import Situation
+from haru_fsm.models.offline_tools import Tool
+from haru_fsm.models.offline_words import (
+    ACTS,
+    ASKS,
+    ENDS_WITH_ACT,
+    FIELDS,
+    GENERAL,
+    LOOKS_FOR,
+    POLITE_WISH,
+    REFUSES,
+    WANTS_TO_TALK,
+    WISHES,
+    heard,
+    states,
+)
+
+PERSON = "person"
+_ENOUGH = 1.0
+"""Score from which a tool is taken to be able to answer."""
+_NAMED, _GENERALLY_NAMED = 2.0, 1.5
+"""What a concept in a tool's name weighs beside one in its description: a telling concept, and a general one."""
+_TAKES_ID = 2.0
+"""What it is worth that a tool takes a number, where the question has one."""
+_HOP = 0.5
+"""What a value costs that has to be found out first."""
+
+
+def choose(situation: Situation, tools: Sequence[Tool]) -> Tool | None:
+    """The tool that the question is for; None where none fits."""
+    wanted = _subject(situation.question)
+    willing = [tool for tool in tools if tool.acts and _wished_for(tool, situation.question, wanted)]
+    if willing:
+        return max(willing, key=lambda tool: (PERSON in tool.core, len(tool.core)))
+    best = _best_looking(situation, wanted, [tool for tool in tools if not tool.acts], tools)
+    undone = _acts_wished(situation.question)
+    # Somebody who wants an act that nobody here can do is told so, not shown something else.
+    return None if best is None or (undone and not undone & best.concepts) else best
+
+
+def _subject(question: str) -> frozenset[str]:
+    """What a question is about, with what goes without saying."""
+    wanted = heard(question)
+    if wanted & (FIELDS | {"delivery", "parcel"}):
+        wanted |= {"order"}  # nobody asks when a delivery comes without having ordered something
+    if states(question) or "mine" in wanted:
+        wanted -= {"policy"}  # their own order is meant, not orders in general
+    return wanted
+
+
+def _best_looking(
+    situation: Situation, wanted: frozenset[str], looking: Sequence[Tool], tools: Sequence[Tool]
+) -> Tool | None:
+    scores = {tool: _score(tool, situation, wanted, tools) for tool in looking}
+    best = max(scores, key=lambda tool: scores[tool], default=None)
+    if best is not None and scores[best] >= _ENOUGH:
+        return best
+    shelves = [tool for tool in looking if "product" in tool.named and tool.searches]
+    return shelves[0] if shelves and LOOKS_FOR.search(situation.question) else None
+
+
+def _wished_for(tool: Tool, question: str, wanted: frozenset[str]) -> bool:
+    """Whether the customer clearly asks for what this tool does, and does not merely ask about it."""
+    if not tool.core or not tool.core <= wanted:
+        return False
+    about = [sentence for sentence in _sentences(question) if tool.core & heard(sentence)]
+    if PERSON in tool.core:
+        return "hours" not in wanted and any(WANTS_TO_TALK.search(sentence.lower()) for sentence in about)
+    against = any(_asks(sentence) or REFUSES.search(sentence.lower()) for sentence in about)
+    return any(map(_wishes, _sentences(question))) and not against
+
+
+def _acts_wished(question: str) -> frozenset[str]:
+    """The acts that the question wants done."""
+    wishing = [sentence for sentence in _sentences(question) if _wishes(sentence)]
+    return ACTS & frozenset(concept for sentence in wishing for concept in heard(sentence))
+
+
+def _sentences(question: str) -> list[str]:
+    return [sentence for sentence in re.split(r"(?<=[.!?\n])", question) if sentence.strip()]
+
+
+def _wishes(sentence: str) -> bool:
+    """Whether somebody wants something done."""
+    said = sentence.lower()
+    wished = WISHES.search(said) or POLITE_WISH.search(said) or ENDS_WITH_ACT.search(said)
+    return bool(wished) and not _asks(sentence) and not REFUSES.search(said)
+
+
+def _asks(sentence: str) -> bool:
+    """Whether somebody only wants to know something, or speaks of a case that may come."""
+    said = sentence.lower()
+    return bool(ASKS.search(said)) and not POLITE_WISH.search(said)
+
+
+def _score(tool: Tool, situation: Situation, wanted: frozenset[str], tools: Sequence[Tool]) -> float:
+    """How well a tool's words fit the question. What many tools speak of says little about any of them."""
+    shared = wanted & tool.concepts
+    score = sum(_GENERALLY_NAMED if each in tool.named else 1.0 for each in shared & GENERAL)
+    score += sum(_rarity(each, tools) * (_NAMED if each in tool.named else 1.0) for each in shared - GENERAL)
+    score += sum(1.0 for _ in _words_alike(situation.question, tool))
+    score += _TAKES_ID if situation.ids and tool.id_parameter else 0.0
+    unknown = [each for each in tool.parameters if each.required and each.value(situation, acts=False) is None]
+    return score - _HOP * len(unknown)
+
+
+def _rarity(concept: str, tools: Sequence[Tool]) -> float:
+    return 1.0 + math.log(len(tools) / sum(concept in tool.concepts for tool in tools))
+
+
+def _words_alike(question: str, tool: Tool) -> Iterator[str]:
+    """Plain words of the question that the tool has too: for things that no concept names."""
+    for word in set(re.findall(r"[가-힣]{2,}|[a-z]{4,}", question.lower())):
+        stem = word[: max(2, len(word) - 2)]  # without the particle that may have grown onto it
+        everyday = heard(word) or ASKS.search(word) or WISHES.search(word)
+        if not everyday and any(other.startswith(stem) for other in tool.plain_words):
+            yield word

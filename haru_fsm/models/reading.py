@@ -1,0 +1,169 @@
+"""What a Gemini reply means. Pure: a body as it came over the wire goes in, something usable or a typed problem
+comes out, and no body whatsoever raises.
+
+The raw body is read rather than what the SDK makes of it (google-genai 3.6.1), because the SDK drops `finishMessage`,
+loses the whole reply over arguments that are a list or a signature that is no base64, and warns of every word that
+is newer than itself.
+"""
+
+from __future__ import annotations
+
+import json
+
+from haru_fsm.conversation import JSON, FailureReason, Usage
+from haru_fsm.json_safe import json_safe
+from haru_fsm.models.gemini_chunks import is_finished, merge_chunks
+from haru_fsm.models.gemini_errors import read_error
+from haru_fsm.models.gemini_parts import Parts, is_call_as_text, read_parts
+from haru_fsm.models.leaks import without_thoughts
+from haru_fsm.models.replies import Problem, Reply, Usable, as_count, as_dict, as_list, as_text, said
+from haru_fsm.models.tokens import estimate_tokens
+
+COMPLETE = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED", ""})
+"""Finish reasons of a reply that is whole. Gateways leave it out; a stream that does so was cut half-way."""
+
+PROBLEMS: dict[str, FailureReason] = {
+    "MAX_TOKENS": FailureReason.CUT_OFF,
+    "CONTINUATION": FailureReason.UNFINISHED,
+    "MALFORMED_FUNCTION_CALL": FailureReason.MALFORMED_CALL,
+    "UNEXPECTED_TOOL_CALL": FailureReason.UNEXPECTED_CALL,
+    "TOO_MANY_TOOL_CALLS": FailureReason.UNEXPECTED_CALL,
+    "SAFETY": FailureReason.ANSWER_BLOCKED,
+    "BLOCKLIST": FailureReason.ANSWER_BLOCKED,
+    "PROHIBITED_CONTENT": FailureReason.ANSWER_BLOCKED,
+    "SPII": FailureReason.ANSWER_BLOCKED,
+    "MODEL_ARMOR": FailureReason.ANSWER_BLOCKED,
+    "IMAGE_SAFETY": FailureReason.ANSWER_BLOCKED,
+    "IMAGE_PROHIBITED_CONTENT": FailureReason.ANSWER_BLOCKED,
+    "RECITATION": FailureReason.RECITATION,
+    "IMAGE_RECITATION": FailureReason.RECITATION,
+    "LANGUAGE": FailureReason.LANGUAGE,
+    "ESCALATION": FailureReason.PROMPT_BLOCKED,
+    "PUP_LIMITED_DISABLED": FailureReason.WRONG_KEY,
+    "MISSING_THOUGHT_SIGNATURE": FailureReason.BAD_REQUEST,
+    "MALFORMED_RESPONSE": FailureReason.UNKNOWN_FINISH,
+    "OTHER": FailureReason.UNKNOWN_FINISH,
+    "IMAGE_OTHER": FailureReason.UNKNOWN_FINISH,
+    "NO_IMAGE": FailureReason.UNKNOWN_FINISH,
+}
+"""What each finish reason known to google-genai 3.6.1 comes to. One that is not here is an UNKNOWN_FINISH.
+
+ESCALATION says that the *request* was filtered, PUP_LIMITED_DISABLED that the account may not go on, and
+MISSING_THOUGHT_SIGNATURE that the history was wrong: asking again in other words would change nothing."""
+
+_DECLARED_NOWHERE = "undeclared function: "
+_NO_MESSAGE = "the provider gave no message"
+
+
+def read_text(text: str, request: JSON | None = None) -> Reply:
+    """What the text of a 200 response means; see `read_body`. A text that is no JSON is UNREADABLE."""
+    try:
+        body = json.loads(text) if text.strip() else None
+    except (ValueError, RecursionError) as error:
+        return Problem(FailureReason.UNREADABLE, said(f"the reply is no JSON ({error})", text[:200]))
+    return read_body(body, request)
+
+
+def read_body(body: object, request: JSON | None = None) -> Reply:
+    """What the body of a 200 response, or the list of a stream's chunks, means.
+
+    `request` is the body that was sent; tokens are estimated from it where the reply does not count them.
+    """
+    safe = json_safe(body)
+    if isinstance(safe, list) and safe:
+        return _read_stream(merge_chunks(safe), len(safe), request)
+    if not isinstance(safe, dict):
+        return Problem(FailureReason.UNREADABLE, said("the reply is no object", safe))
+    return _read(safe, read_usage(safe) or _estimate(safe, request))
+
+
+def _read_stream(body: JSON, chunks: int, request: JSON | None) -> Reply:
+    usage = read_usage(body) or _estimate(body, request)
+    if is_finished(body):
+        return _read(body, usage)
+    detail = f"the stream ended after {chunks} chunks without a finish reason"
+    return Problem(FailureReason.TRANSPORT, detail, usage=usage)
+
+
+def _read(body: JSON, usage: Usage) -> Reply:
+    if "error" in body and not body.get("candidates"):
+        return read_error(as_count(as_dict(body["error"]).get("code")) or 200, body)
+    candidate = as_dict(next(iter(as_list(body.get("candidates"))), None))
+    feedback = as_dict(body.get("promptFeedback"))
+    if feedback.get("blockReason") and not candidate.get("content"):
+        detail = said(feedback["blockReason"], feedback.get("blockReasonMessage"))
+        return Problem(FailureReason.PROMPT_BLOCKED, detail, usage=usage)
+    finish = str(candidate.get("finishReason") or "").upper()
+    found = read_parts(as_dict(candidate.get("content")).get("parts"))
+    if finish not in COMPLETE:
+        return _stopped(finish, candidate, found, usage)
+    if found.reason is not None:
+        return Problem(found.reason, found.detail, finish or None, wanted=_wanted(candidate, found), usage=usage)
+    return _complete(found, finish or None, usage)
+
+
+def _stopped(finish: str, candidate: JSON, found: Parts, usage: Usage) -> Problem:
+    """A reply that ended for another reason than being complete. Whatever came with it is not used."""
+    return Problem(
+        PROBLEMS.get(finish, FailureReason.UNKNOWN_FINISH),
+        said(as_text(candidate.get("finishMessage")) or _NO_MESSAGE),
+        finish_reason=finish,
+        wanted=_wanted(candidate, found),
+        usage=usage,
+    )
+
+
+def _wanted(candidate: JSON, found: Parts) -> str | None:
+    """The tool that a refused call was for: named by the call where there is one, else by the provider."""
+    named = [call["name"] for call in found.calls if isinstance(call.get("name"), str)]
+    if named:
+        return said(", ".join(named))
+    _, declared, rest = as_text(candidate.get("finishMessage")).partition(_DECLARED_NOWHERE)
+    return said(rest.strip().split()[0].rstrip(".,")) if declared and rest.strip() else None
+
+
+def _complete(found: Parts, finish: str | None, usage: Usage) -> Reply:
+    content: JSON = {"role": "model", "parts": found.parts}
+    shown = without_thoughts(found.texts)
+    if found.calls:
+        return Usable(content, len(found.calls), found.unusable, shown, usage)
+    text = "".join(found.texts)
+    if is_call_as_text(text):
+        return Problem(FailureReason.MALFORMED_CALL, said("a call written as text", text), finish, usage=usage)
+    if not (text if shown is None else shown).strip():
+        detail = "an empty reply" if not found.parts else "a reply without an answer in it: only thoughts, or no text"
+        return Problem(FailureReason.EMPTY, detail, finish, usage=usage)
+    return Usable(content, shown=shown, usage=usage)
+
+
+# --------------------------------------------------------------------------- tokens
+
+
+def read_usage(body: object) -> Usage | None:
+    """The tokens that a reply, or one chunk of it, counts; None where it counts none.
+
+    `totalTokenCount` is the sum of the four kinds (so in all of 920 recorded counts). Where it says more than they
+    do, the difference is charged as answer: a kind of token that is not known here costs money all the same.
+    """
+    counts = as_dict(as_dict(body).get("usageMetadata"))
+    usage = Usage(
+        prompt=as_count(counts.get("promptTokenCount")),
+        cached=as_count(counts.get("cachedContentTokenCount")),
+        thoughts=as_count(counts.get("thoughtsTokenCount")),
+        tool=as_count(counts.get("toolUsePromptTokenCount")),
+        answer=as_count(counts.get("candidatesTokenCount")),
+    )
+    missing = as_count(counts.get("totalTokenCount")) - usage.total
+    if missing > 0:
+        usage = usage.model_copy(update={"answer": usage.answer + missing})
+    return usage if usage.total else None
+
+
+def _estimate(body: JSON, request: JSON | None) -> Usage:
+    """The tokens of a reply that counts none, from the sizes of what was sent and what came back."""
+    written = as_dict(next(iter(as_list(body.get("candidates"))), None)).get("content")
+    return Usage(
+        prompt=estimate_tokens(request) if request else 0,
+        answer=estimate_tokens(written) if written else 0,
+        estimated=True,
+    )

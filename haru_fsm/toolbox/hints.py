@@ -1,0 +1,85 @@
+"""Type hints, made such that pydantic and JSON agree on what they mean.
+
+Three corrections, wherever they stand inside of a hint:
+
+* `typing.TypedDict` becomes the one of typing_extensions, which pydantic insists on before Python 3.12;
+* `Iterable[X]` becomes `list[X]`, because pydantic would check its items only while the tool already runs;
+* a Literal or an Enum of numbers refuses true and false, which Python takes for 1 and 0.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import sys
+import types
+import typing
+from enum import Enum
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typing_extensions
+from pydantic import BeforeValidator
+
+
+def modern(hint: Any) -> Any:
+    """The same hint with these corrections; what needs none comes back as it is."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return Annotated[hint, _NO_FLAG] if _is_numeric(args) else hint
+    if origin is None:
+        return _modern_class(hint)
+    if origin is collections.abc.Iterable:
+        return list[modern(args[0])]  # type: ignore[misc]
+    if origin is collections.abc.Callable:
+        return hint
+    changed = tuple(modern(arg) if index == 0 or origin is not Annotated else arg for index, arg in enumerate(args))
+    return hint if changed == args else _rebuilt(hint, origin, changed)
+
+
+def _rebuilt(hint: Any, origin: Any, args: tuple[Any, ...]) -> Any:
+    if origin is Annotated:
+        return Annotated[args]
+    if origin in (Union, types.UnionType):
+        return Union[args]  # noqa: UP007 - the arguments are only known here
+    return hint.copy_with(args) if hasattr(hint, "copy_with") else origin[args]
+
+
+def _modern_class(hint: Any) -> Any:
+    if not isinstance(hint, type):
+        return hint
+    if issubclass(hint, Enum):
+        return Annotated[hint, _NO_FLAG] if _is_numeric(member.value for member in hint) else hint
+    if sys.version_info < (3, 12) and type(hint) is typing._TypedDictMeta:  # type: ignore[attr-defined]
+        return _modern_typed_dict(hint)
+    return hint
+
+
+def _modern_typed_dict(hint: Any) -> Any:
+    hints = typing.get_type_hints(hint, include_extras=True)
+    if any(found is hint for found in hints.values()):
+        return hint  # it holds itself; pydantic says what to do
+    fields = {
+        name: modern(found) if name in hint.__required_keys__ else typing_extensions.NotRequired[modern(_bare(found))]
+        for name, found in hints.items()
+    }
+    made: Any = typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator]
+    made.__doc__ = hint.__doc__
+    return made
+
+
+def _bare(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) in (typing.Required, typing.NotRequired) else hint
+
+
+def _is_numeric(values: Any) -> bool:
+    found = list(values)
+    numbers = any(isinstance(value, int | float) and not isinstance(value, bool) for value in found)
+    return numbers and not any(isinstance(value, bool) for value in found)
+
+
+def _refuse_flag(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("true and false are not numbers")  # noqa: TRY004 - pydantic wants a ValueError
+    return value
+
+
+_NO_FLAG = BeforeValidator(_refuse_flag)

@@ -1,0 +1,114 @@
+"""JSON Schema as pydantic writes it, turned into what the APIs take as a function's parameters.
+
+Gemini's `parametersJsonSchema` knows a subset of JSON Schema, gateways that translate to the older `parameters` field
+know less, and both refuse the whole request for one keyword too many: references beside other keywords, `const`,
+`oneOf`, exclusive bounds, `uniqueItems`. So references are written out (only types that hold themselves keep them),
+and what has an equivalent is put in the other words. What has none is dropped here and still checked by the toolbox.
+
+Sources: FunctionDeclaration and GenerationConfig.responseJsonSchema in the Gemini API reference; reports of status
+400 such as su-kaka/gcli2api#374 (reference with siblings) and pizza-bot-app/pizza-bot#62 (exclusiveMinimum).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from haru_fsm.conversation import JSON
+
+_DROPPED = frozenset(
+    (
+        "$defs",
+        "contentMediaType",
+        "contentSchema",
+        "discriminator",
+        "propertyNames",
+        "readOnly",
+        "title",
+        "uniqueItems",
+        "writeOnly",
+    )
+)
+_REFERENCE = "#/$defs/"
+
+
+def for_models(schema: JSON) -> JSON:
+    """The schema of a function's parameters in words that Gemini and OpenAI accept."""
+    definitions: JSON = schema.get("$defs", {})
+    recursive = {name for name in definitions if _reaches(name, name, definitions, set())}
+    translate = _Translation(definitions, recursive)
+    result = translate(schema)
+    result.pop("additionalProperties", None)
+    if translate.used:
+        result["$defs"] = {name: translate(definitions[name]) for name in sorted(recursive)}
+    return result
+
+
+class _Translation:
+    """Knows the definitions; called with a schema, gives it back in the words of the APIs."""
+
+    def __init__(self, definitions: JSON, recursive: set[str]) -> None:
+        self._definitions = definitions
+        self._recursive = recursive
+        self.used = False
+
+    def __call__(self, schema: Any) -> Any:
+        if not isinstance(schema, dict):
+            return schema
+        if "$ref" in schema:
+            return self._resolved(schema)
+        return {key: self._value(key, value) for key, value in _reworded(schema).items() if key not in _DROPPED}
+
+    def _resolved(self, schema: JSON) -> JSON:
+        name = schema["$ref"].removeprefix(_REFERENCE)
+        if name in self._recursive:
+            self.used = True
+            return {"$ref": schema["$ref"]}  # a reference must stand alone
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        translated: JSON = self({**self._definitions[name], **beside})
+        return translated
+
+    def _value(self, key: str, value: Any) -> Any:
+        match key:
+            case "properties" | "patternProperties":
+                return {name: self(inner) for name, inner in value.items()}
+            case "anyOf" | "allOf" | "prefixItems":
+                return [self(inner) for inner in value]
+            case "items" | "additionalProperties":
+                return self(value)
+        return value
+
+
+def _reworded(schema: JSON) -> JSON:
+    words = dict(schema)
+    if "const" in words:
+        words["enum"] = [words.pop("const")]
+    if "oneOf" in words:
+        words["anyOf"] = words.pop("oneOf")
+    if words.get("type") == "integer":
+        for exclusive, inclusive, step in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
+            if exclusive in words:
+                words[inclusive] = int(words.pop(exclusive)) + step
+    if words.get("additionalProperties") is True:
+        del words["additionalProperties"]
+    return words
+
+
+def _reaches(name: str, target: str, definitions: JSON, seen: set[str]) -> bool:
+    """Whether a definition leads back to `target`."""
+    for reference in _references(definitions.get(name)):
+        if reference == target:
+            return True
+        if reference not in seen:
+            seen.add(reference)
+            if _reaches(reference, target, definitions, seen):
+                return True
+    return False
+
+
+def _references(schema: Any) -> set[str]:
+    if isinstance(schema, list):
+        return set().union(*map(_references, schema)) if schema else set()
+    if not isinstance(schema, dict):
+        return set()
+    own = {schema["$ref"].removeprefix(_REFERENCE)} if isinstance(schema.get("$ref"), str) else set()
+    return own.union(*(_references(value) for value in schema.values()))

@@ -1,0 +1,104 @@
+"""Thoughts that came as plain text never reach the customer, streamed or not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from haru_fsm.models.leaks import certain, without_thoughts
+from haru_fsm.models.speech import Speech
+
+LEAKS = [
+    (["THOUGHT: 고객이 화났다. 사과부터.\n\n불편을 드려 죄송합니다."], "불편을 드려 죄송합니다."),
+    (["THOUGHT: He is angry.\n\nI should apologise first.\n\n불편을 드려 죄송합니다.\n\n감사합니다."], "불편을 드려 죄송합니다.\n\n감사합니다."),
+    (["**Thought:** I must look.\n\nAnswer: 배송중입니다."], "배송중입니다."),
+    (["Thinking: hmm\n최종 답변: 배송중입니다."], "배송중입니다."),
+    (["thought\nThe user asked me.\n\nNow I describe.", "배송중입니다."], "배송중입니다."),
+    (["thought\nThe user asked me to look."], ""),
+    (["THOUGHT: only this"], ""),
+    (["<think>secret</think>배송중입니다."], "배송중입니다."),
+    (["네. <thought>secret</thought> 배송중입니다."], "네. 배송중입니다."),
+    (["네.\n<thinking>secret and then nothing"], "네.\n"),
+    (["secret</think>배송중입니다."], "배송중입니다."),
+    (["<think>a</think>THOUGHT: b\n\n<thought>c</thought>네."], "네."),
+]
+CLEAN = [
+    "안녕하세요! 무엇을 도와드릴까요?",
+    "생각해 보니 환불이 가능합니다.",
+    "Thoughtful gifts are on sale.",
+    "가격이 3 < 5 인 상품과 <b>굵은</b> 글씨",
+    "",
+    "  들여쓴 답변",
+]
+
+
+@pytest.mark.parametrize(("texts", "shown"), LEAKS)
+def test_leaked_thoughts_are_cut(texts, shown):
+    assert without_thoughts(texts) == shown
+
+
+@pytest.mark.parametrize("text", CLEAN)
+def test_ordinary_answers_are_left_alone(text):
+    assert without_thoughts([text]) is None
+
+
+@pytest.mark.parametrize("text", [*("".join(texts) for texts, _ in LEAKS), *CLEAN])
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_a_watcher_hears_what_is_shown_and_never_a_thought(text, size):
+    heard: list[str] = []
+    speech = Speech(heard.append)
+    for start in range(0, len(text), size):
+        speech.hear(text[start : start + size])
+    shown = without_thoughts([text])
+    speech.attempt_succeeded(text if shown is None else shown)
+    said = "".join(heard)
+    assert "secret" not in said.replace("secret</think>", "") or text.startswith("secret</think>")
+    if not text.startswith("secret</think>"):  # a closing tag that nothing has announced comes too late for a stream
+        assert said == (text.lstrip() if shown is None else shown)
+
+
+@given(st.text(alphabet="THOUGtthinks생각:：\n *<>/ab가", max_size=40), st.text(max_size=10))
+def test_what_is_certain_is_shown_whatever_follows(text, more):
+    shown = without_thoughts([text + more])
+    if shown is None:
+        assert (text + more).startswith(certain(text))
+
+
+def test_an_ordinary_answer_is_told_at_once():
+    heard: list[str] = []
+    speech = Speech(heard.append)
+    speech.hear("안")
+    assert heard == ["안"]
+
+
+def test_after_an_attempt_that_was_heard_and_failed_there_is_silence():
+    heard: list[str] = []
+    speech = Speech(heard.append)
+    speech.hear("반쪽 답")
+    speech.attempt_failed()
+    assert not speech.listening
+    speech.hear("다른 답변")
+    speech.attempt_succeeded("다른 답변")
+    assert heard == ["반쪽 답"]
+
+
+def test_after_an_attempt_that_nobody_heard_the_next_one_is_told():
+    heard: list[str] = []
+    speech = Speech(heard.append)
+    speech.hear("thought\nsecret")
+    speech.attempt_failed()
+    speech.hear("다른 답변")
+    assert heard == ["다른 답변"]
+
+
+def test_a_watcher_that_raises_is_not_told_again(caplog):
+    def raises(_piece: str) -> None:
+        raise RuntimeError("the terminal has gone")
+
+    speech = Speech(raises)
+    speech.hear("안녕")
+    assert not speech.listening
+    assert "the terminal has gone" in caplog.text
+
+
+def test_a_thousand_thoughts_one_behind_the_other_are_all_cut():
+    assert without_thoughts(["THOUGHT: a\n\n" * 5000 + "네."]) == "네."

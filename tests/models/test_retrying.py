@@ -1,0 +1,255 @@
+"""Re-asks change something, retries wait, and neither goes on for ever."""
+
+import asyncio
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from haru_fsm.clock import FakeClock
+from haru_fsm.conversation import FailureReason, ModelAnswered, ModelFailed, ToolsRequested, Usage
+from haru_fsm.limits import Limits
+from haru_fsm.models import Declaration, ModelRequest
+from haru_fsm.models.hints import is_worth_asking_again
+from haru_fsm.models.replies import Problem, Usable
+from haru_fsm.models.retrying import FIRST_WAIT_S, LONGEST_WAIT_S, Attempt, Persistence
+from haru_fsm.testing.fake_gemini import call
+
+SPENT = Usage(prompt=100, answer=20)
+ANSWER = Usable({"role": "model", "parts": [{"text": "배송중입니다."}]}, usage=SPENT)
+CALL = Usable({"role": "model", "parts": [call("get_order")]}, calls=1, usage=SPENT)
+FINAL = [reason for reason in FailureReason if reason not in ("rate_limited", "server", "timeout", "transport", "unreadable")
+         and not is_worth_asking_again(Problem(reason))]  # fmt: skip
+
+
+class Scripted:
+    """Plays replies and exceptions, and keeps the attempts."""
+
+    def __init__(self, *replies, clock=None, takes_s=0.0):
+        self.replies = list(replies)
+        self.attempts: list[Attempt] = []
+        self.clock = clock
+        self.takes_s = takes_s
+
+    async def __call__(self, attempt):
+        self.attempts.append(attempt)
+        if self.clock:
+            self.clock.advance(self.takes_s)
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if isinstance(reply, BaseException):
+            raise reply
+        return reply
+
+    @property
+    def hints(self):
+        return [attempt.amendment.hint for attempt in self.attempts]
+
+
+def problem(reason, **more):
+    return Problem(FailureReason(reason), **more)
+
+
+async def ask(asking, *, clock=None, request=None, keys=(), **limits):
+    persistence = Persistence(
+        model="m",
+        limits=Limits(**limits),
+        clock=clock or FakeClock(),
+        translate=lambda error: problem("transport", detail=str(error)),
+        keys=keys,
+        rng=random.Random(1),
+    )
+    given = {"system": "", "contents": (), "declarations": [Declaration("get_order", "")], "requests_left": 100}
+    return await persistence.ask(ModelRequest(**{**given, **(request or {})}), asking)
+
+
+async def test_a_usable_reply_is_the_outcome():
+    answered = await ask(Scripted(ANSWER))
+    assert isinstance(answered, ModelAnswered)
+    assert (answered.text, answered.requests, answered.usage, answered.model) == ("배송중입니다.", 1, SPENT, "m")
+    requested = await ask(Scripted(CALL))
+    assert isinstance(requested, ToolsRequested)
+    assert requested.calls[0].name == "get_order"
+
+
+async def test_an_unusable_reply_is_asked_for_again_in_other_words_and_everything_is_counted():
+    asking = Scripted(problem("empty", usage=SPENT, finish_reason="STOP", detail="an empty reply"), problem("recitation"), ANSWER)
+    outcome = await ask(asking)
+    assert isinstance(outcome, ModelAnswered)
+    assert (outcome.requests, outcome.usage.total) == (3, 240)
+    assert [incident.reason for incident in outcome.incidents] == ["empty", "recitation"]
+    assert (outcome.incidents[0].finish_reason, outcome.incidents[0].detail) == ("STOP", "an empty reply")
+    assert len(set(asking.hints)) == 3
+
+
+@pytest.mark.parametrize("reason", [reason for reason in FailureReason if is_worth_asking_again(Problem(reason))])
+@pytest.mark.parametrize("retries", [0, 1, 2])
+async def test_re_asks_are_bounded_and_each_is_different(reason, retries):
+    asking = Scripted(Problem(reason))
+    outcome = await ask(asking, model_retries=retries)
+    assert isinstance(outcome, ModelFailed)
+    assert (outcome.reason, outcome.requests, len(outcome.incidents)) == (reason, retries + 1, retries + 1)
+    assert len(set(asking.hints)) == retries + 1
+
+
+@pytest.mark.parametrize(("left", "requests"), [(1, 1), (2, 2), (9, 3)])
+async def test_re_asks_stay_within_what_the_run_has_left(left, requests):
+    outcome = await ask(Scripted(problem("empty")), request={"requests_left": left})
+    assert outcome.requests == requests
+
+
+@pytest.mark.parametrize("reason", FINAL)
+async def test_what_cannot_get_better_is_final_at_once(reason):
+    clock = FakeClock()
+    outcome = await ask(Scripted(Problem(reason, "so it is")), clock=clock)
+    assert (outcome.reason, outcome.detail, outcome.requests, clock.slept) == (reason, "so it is", 1, [])
+
+
+def test_the_reasons_that_are_final():
+    assert {"prompt_blocked", "bad_request", "too_large", "wrong_key", "unknown_model", "quota", "deadline"} <= set(FINAL)
+
+
+async def test_hints_about_calls_name_the_tools():
+    asking = Scripted(problem("unexpected_call", wanted="get_points"), ANSWER)
+    await ask(asking)
+    assert "get_points" in asking.hints[1]
+    assert "get_order" in asking.hints[1]
+
+
+async def test_no_hint_says_that_anything_was_lost():
+    asking = Scripted(problem("empty"), ANSWER)
+    await ask(asking)
+    assert "되풀이하지 말고" in asking.hints[1]
+
+
+async def test_a_cut_off_reply_gets_more_room_each_time():
+    asking = Scripted(problem("cut_off", usage=Usage(thoughts=1024)), problem("cut_off"), problem("empty"), ANSWER)
+    await ask(asking, model_retries=3)
+    assert [attempt.amendment.cut_off for attempt in asking.attempts] == [0, 1, 2, 2]
+    assert [attempt.amendment.thought for attempt in asking.attempts] == [False, True, False, False]
+
+
+async def test_a_call_although_tools_are_off_is_no_reply():
+    outcome = await ask(Scripted(CALL, ANSWER), request={"tools_allowed": False})
+    assert isinstance(outcome, ModelAnswered)
+    assert [incident.reason for incident in outcome.incidents] == ["unexpected_call"]
+    assert outcome.usage.total == 240
+
+
+# --------------------------------------------------------------------------- retries
+
+
+async def test_retries_wait_longer_each_time_with_jitter():
+    clock = FakeClock()
+    asking = Scripted(problem("server"))
+    outcome = await ask(asking, clock=clock, http_retries=8)
+    assert outcome.requests == 9
+    for number, slept in enumerate(clock.slept):
+        full = min(FIRST_WAIT_S * 2**number, LONGEST_WAIT_S)
+        assert full / 2 <= slept <= full
+    assert set(asking.hints) == {""}
+
+
+async def test_the_wait_that_was_told_is_kept():
+    clock = FakeClock()
+    outcome = await ask(Scripted(problem("rate_limited", retry_after_s=2.0), ANSWER), clock=clock)
+    assert isinstance(outcome, ModelAnswered)
+    assert clock.slept == [2.0]
+
+
+@pytest.mark.parametrize(("wait", "timeout"), [(58.0, 20.0), (20.0, 20.0), (3600.0, None)])
+async def test_a_wait_that_would_end_too_late_is_not_begun(wait, timeout):
+    clock = FakeClock()
+    asking = Scripted(problem("rate_limited", retry_after_s=wait, detail="slow down"))
+    outcome = await ask(asking, clock=clock, request={"timeout_s": timeout})
+    assert (outcome.reason, outcome.requests, clock.slept) == ("rate_limited", 1, [])
+    assert "slow down" in outcome.detail
+    assert "not waited for" in outcome.detail
+
+
+async def test_retries_and_re_asks_are_counted_apart():
+    asking = Scripted(problem("server"), problem("empty"), problem("server"), problem("empty"), problem("server"), ANSWER)
+    outcome = await ask(asking, model_retries=2, http_retries=3)
+    assert isinstance(outcome, ModelAnswered)
+    assert outcome.requests == 6
+    assert asking.hints[1] == ""
+    assert asking.hints[2] == asking.hints[3] != ""
+
+
+async def test_exceptions_are_translated_and_keys_taken_out(caplog):
+    caplog.set_level("INFO")
+    outcome = await ask(Scripted(ValueError("key topsecret1 refused")), keys=("topsecret1",), http_retries=0)
+    assert isinstance(outcome, ModelFailed)
+    assert "topsecret1" not in repr(outcome) + caplog.text
+    assert outcome.detail == "key [key] refused"
+
+
+# --------------------------------------------------------------------------- time
+
+
+async def test_an_attempt_has_the_smaller_of_the_two_times():
+    asking = Scripted(ANSWER)
+    await ask(asking, model_timeout_s=60, request={"timeout_s": 7.5})
+    await ask(asking, model_timeout_s=5, request={"timeout_s": 7.5})
+    await ask(asking, model_timeout_s=5)
+    assert [attempt.timeout_s for attempt in asking.attempts] == [7.5, 5, 5]
+
+
+async def test_no_attempt_begins_after_the_deadline():
+    clock = FakeClock()
+    asking = Scripted(problem("empty"), clock=clock, takes_s=6)
+    outcome = await ask(asking, clock=clock, request={"timeout_s": 10})
+    assert (outcome.reason, outcome.requests) == ("deadline", 2)
+    outcome = await ask(Scripted(ANSWER), request={"timeout_s": 0.0})
+    assert (outcome.reason, outcome.requests) == ("deadline", 0)
+
+
+@pytest.mark.parametrize(("timeout", "reason"), [(None, "timeout"), (0.005, "deadline")])
+async def test_an_attempt_that_hangs_is_given_up_and_what_it_spent_counts(timeout, reason):
+    async def hangs(attempt):
+        attempt.spent = SPENT
+        await asyncio.Event().wait()
+
+    outcome = await ask(hangs, model_timeout_s=0.01, http_retries=0, request={"timeout_s": timeout})
+    assert (outcome.reason, outcome.usage) == (reason, SPENT)
+
+
+async def test_a_cancellation_goes_through():
+    begun = asyncio.Event()
+
+    async def hangs(_attempt):
+        begun.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(ask(hangs))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+# --------------------------------------------------------------------------- whatever comes
+
+outcomes = st.lists(
+    st.sampled_from([ANSWER, CALL, OSError("gone"), *(Problem(reason, usage=SPENT) for reason in FailureReason)]),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(outcomes, st.integers(0, 3), st.integers(0, 3), st.integers(1, 6), st.none() | st.floats(0, 5), st.floats(0, 2))
+def test_whatever_comes_it_ends_within_its_limits(replies, model_retries, http_retries, left, timeout, takes):
+    clock = FakeClock()
+    asking = Scripted(*replies, clock=clock, takes_s=takes)
+    outcome = asyncio.run(
+        ask(
+            asking,
+            clock=clock,
+            request={"requests_left": left, "timeout_s": timeout},
+            model_retries=model_retries,
+            http_retries=http_retries,
+        )
+    )
+    assert outcome.requests == len(asking.attempts) <= 1 + model_retries + http_retries
+    assert len(outcome.incidents) == outcome.requests - (not isinstance(outcome, ModelFailed))
+    assert timeout is None or sum(clock.slept) <= timeout

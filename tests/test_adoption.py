@@ -1,0 +1,76 @@
+"""A history from another loop becomes a valid one, whatever it looked like."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from haru_fsm.adoption import repaired
+from haru_fsm.testing.strict import check_contents
+
+USER = {"role": "user", "parts": [{"text": "안녕하세요"}]}
+
+
+def call(name: str, id_: str | None = None) -> dict:
+    return {"functionCall": {"name": name, **({"id": id_} if id_ else {})}}
+
+
+def response(name: str, id_: str | None = None) -> dict:
+    return {"functionResponse": {"name": name, "response": {"result": 1}, **({"id": id_} if id_ else {})}}
+
+
+parts = st.one_of(
+    st.builds(lambda text: {"text": text}, st.text(max_size=5)),
+    st.builds(call, st.sampled_from(["f", "g", ""]), st.sampled_from([None, "1"])),
+    st.builds(response, st.sampled_from(["f", "1", ""]), st.sampled_from([None, "1"])),
+    st.just({}),
+    st.just({"function_call": {"name": "f", "args": [1]}}),
+    st.just({"thought": True}),
+    st.just({"text": "", "thought_signature": b"sig"}),
+)
+contents = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "model", "tool", "function", "assistant", None]), "parts": st.lists(parts, max_size=3)}
+)
+
+
+@given(st.lists(contents, max_size=8))
+@settings(max_examples=400, deadline=None)
+def test_any_history_becomes_valid(history) -> None:
+    mended, _ = repaired(history)
+    assert check_contents([*mended, USER]) == []
+
+
+@given(st.lists(contents, max_size=8))
+@settings(max_examples=200, deadline=None)
+def test_a_repaired_history_is_left_alone(history) -> None:
+    mended, _ = repaired(history)
+    assert repaired(mended) == (mended, ())
+
+
+def test_a_valid_history_is_taken_as_it_is() -> None:
+    history = [
+        USER,
+        {"role": "model", "parts": [{**call("f", "a"), "thoughtSignature": "c2ln"}, call("f", "b")]},
+        {"role": "user", "parts": [response("f", "a"), response("f", "b")]},
+        {"role": "model", "parts": [{"text": "네."}]},
+    ]
+    assert repaired(history) == (tuple(history), ())
+
+
+def test_each_mend_is_said() -> None:
+    history = [
+        {"role": "assistant", "parts": [call("f", "a"), call("g", "b")]},
+        {"role": "tool", "parts": [response("a")]},
+        {"role": "tool", "parts": [response("b")]},
+        {"role": "model", "parts": []},
+    ]
+    mended, repairs = repaired(history)
+    assert [part["functionResponse"]["name"] for part in mended[2]["parts"]] == ["f", "g"]
+    assert set(repairs) == {
+        "role 'assistant' became 'model'",
+        "role 'tool' became 'user'",
+        "a user turn was put before the first turn of the model",
+        "responses in several turns were joined into one",
+        "a response got the name and the id of its call",
+        "a content without parts was left out",
+    }

@@ -1,0 +1,149 @@
+"""Law 5: whatever the journal holds, the next request is one that the API accepts."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from haru_fsm.contents import BLOCKED_LINE, History
+from haru_fsm.conversation import (
+    FailureReason,
+    MessageReceived,
+    ModelFailed,
+    ObservationAppended,
+    ResultStatus,
+    Resumed,
+    Step,
+    TicketClosed,
+    TicketOpened,
+    ToolResult,
+    ToolsExecuted,
+)
+from haru_fsm.models.scripted import answer, calls
+from haru_fsm.testing.strict import check_contents
+from tests.tables import SMALL, a_ticket, received, stepped
+
+
+def history(steps, **more) -> History:
+    made = History(**more)
+    for step in steps:
+        made = made.fold(step)
+    return made
+
+
+names = st.sampled_from(["get_order", "pay", "누구"])
+results = st.builds(
+    ToolResult,
+    position=st.integers(0, 3),
+    status=st.sampled_from(ResultStatus),
+    response=st.dictionaries(st.sampled_from(["result", "error", "note"]), st.text(max_size=20), max_size=2),
+)
+signed = st.fixed_dictionaries({"text": st.just(""), "thoughtSignature": st.just("c2ln")})
+call_parts = st.builds(
+    lambda name, id_, args: {"functionCall": {"name": name, **({"id": id_} if id_ else {}), **({"args": args} if args else {})}},
+    names,
+    st.sampled_from([None, "a", "b"]),
+    st.dictionaries(names, st.integers(), max_size=1),
+)
+requests = st.lists(call_parts, min_size=1, max_size=3).flatmap(
+    lambda parts: st.builds(lambda sign: calls().model_copy(update={"content": {"role": "model", "parts": [*sign, *parts]}}), st.lists(signed, max_size=1))
+)
+events = st.one_of(
+    st.builds(MessageReceived, text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)),
+    st.builds(answer, st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)),
+    requests,
+    st.builds(ModelFailed, reason=st.sampled_from(FailureReason)),
+    st.builds(ToolsExecuted, results=st.lists(results, max_size=4).map(tuple)),
+    st.builds(ObservationAppended, refusals=st.dictionaries(st.integers(0, 3), st.text(max_size=10), max_size=3)),
+    st.builds(TicketOpened, ticket=st.just(a_ticket()), notice=st.just("접수 번호는 HT-0000000001입니다.")),
+    st.builds(TicketClosed, ticket_id=st.just("HT-0000000001"), reply=st.just("처리했습니다.")),
+    st.just(Resumed()),
+    st.builds(answer, st.just("네."), settled=st.just({"2.0": {"result": "done"}})),
+)
+
+
+@given(st.lists(events, max_size=14))
+@settings(max_examples=400, deadline=None)
+def test_any_journal_at_all_gives_valid_contents(journal) -> None:
+    made = History()
+    for seq, event in enumerate(journal, 1):
+        made = made.fold(Step(seq=seq, run=1, event=event, source="A", state="B"))
+        assert check_contents(list(made.request())) == []
+
+
+def test_the_models_own_content_goes_back_as_it_came() -> None:
+    request = calls(("get_order", {"n": 3.0})).model_copy(
+        update={
+            "content": {
+                "role": "model",
+                "parts": [
+                    {"text": "생각", "thought": True, "thoughtSignature": "QUJD"},
+                    {"functionCall": {"name": "get_order", "id": "x1", "args": {"n": 3.0}}, "thoughtSignature": "REVG"},
+                ],
+            }
+        }
+    )
+    conversation = SMALL.advance(received(), request)
+    assert history(conversation.steps).contents[1] is request.content
+
+
+def test_responses_echo_name_and_id_in_the_order_of_the_calls() -> None:
+    content = {
+        "role": "model",
+        "parts": [
+            {"functionCall": {"name": "get_order", "id": "same", "args": {"order_id": "1"}}},
+            {"functionCall": {"name": "get_order", "id": "same", "args": {"order_id": "2"}}},
+            {"functionCall": {"name": "track"}},
+        ],
+    }
+    conversation = SMALL.advance(received(), calls().model_copy(update={"content": content}))
+    done = [ToolResult(position=p, status=ResultStatus.DONE, response={"result": p}) for p in (2, 0, 1)]
+    conversation = SMALL.advance(SMALL.advance(conversation, ToolsExecuted(results=tuple(done))), ObservationAppended())
+    turn = history(conversation.steps).contents[-1]
+    assert turn["role"] == "user"
+    assert [part["functionResponse"] for part in turn["parts"]] == [
+        {"name": "get_order", "id": "same", "response": {"result": 0}},
+        {"name": "get_order", "id": "same", "response": {"result": 1}},
+        {"name": "track", "response": {"result": 2}},
+    ]
+
+
+def test_a_blocked_message_is_not_sent_again_and_stays_in_the_journal() -> None:
+    conversation = SMALL.advance(received(text="차단될 말"), ModelFailed(reason=FailureReason.PROMPT_BLOCKED))
+    assert history(conversation.steps).contents[0]["parts"] == [{"text": BLOCKED_LINE}]
+    assert conversation.steps[0].event.text == "차단될 말"
+
+
+def test_an_answer_that_the_customer_did_not_read_is_not_in_the_history() -> None:
+    steps = list(SMALL.advance(received(), answer("티켓 T-1을 접수했습니다.")).steps)
+    steps[-1] = steps[-1].model_copy(update={"trip": {"guard": "x", "figure": 1, "limit": 0, "because": ""}})
+    steps.append(Step(seq=3, run=1, event=TicketOpened(ticket=a_ticket(), notice="HT-0000000001"), source="A", state="B"))
+    assert [content["parts"][0]["text"] for content in history(steps).contents][1:] == ["HT-0000000001"]
+
+
+def test_long_results_are_cut_for_the_model_and_whole_in_the_journal() -> None:
+    conversation = stepped(received(), "가" * 5000)
+    response = history(conversation.steps, output_chars=500).contents[-1]["parts"][0]["functionResponse"]["response"]
+    assert len(response["result"]) < 500
+    assert "note" in response
+    assert len(conversation.steps[2].event.results[0].response["result"]) == 5000
+
+
+def test_repairs_are_told_beside_the_result() -> None:
+    conversation = stepped(received(), "ok")
+    steps = list(conversation.steps)
+    event = steps[2].event
+    repaired = event.results[0].model_copy(update={"repairs": ("page: '2' was read as 2.",)})
+    steps[2] = steps[2].model_copy(update={"event": event.model_copy(update={"results": (repaired,)})})
+    response = history(steps).contents[-1]["parts"][0]["functionResponse"]["response"]
+    assert response == {"result": "ok", "note": "page: '2' was read as 2."}
+
+
+@given(st.integers(0, 12))
+@settings(max_examples=13, deadline=None)
+def test_folding_step_by_step_is_folding_at_once(cut: int) -> None:
+    conversation = stepped(stepped(stepped(received(), "a"), "b"), "c")
+    first = history(conversation.steps[:cut])
+    for step in conversation.steps[cut:]:
+        first = first.fold(step)
+    assert first == history(conversation.steps)

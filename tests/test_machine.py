@@ -1,0 +1,103 @@
+"""The heart: the first row whose guard passes, noted with everything that decided it."""
+
+from __future__ import annotations
+
+import pytest
+
+from haru_fsm.conversation import Answer, MessageReceived, ModelAnswered, ToolsRequested
+from haru_fsm.errors import NoTransition, WorkflowError
+from haru_fsm.guards import AllOf, AnyOf, Not, Nudged, RepeatedCall, StepBudget
+from haru_fsm.machine import Row, Workflow, events_of
+from haru_fsm.models.scripted import answer, calls
+from tests.tables import SMALL, act, ask, received, stepped
+
+
+def test_a_new_conversation_rests_in_the_first_state_with_an_empty_journal() -> None:
+    conversation = SMALL.begin("c-1", "C003")
+    assert (conversation.state, conversation.resting, conversation.seq, conversation.run) == ("DONE", True, 0, 0)
+
+
+def test_a_step_says_what_happened_and_where_it_led() -> None:
+    step = received().steps[-1]
+    assert (step.seq, step.run, step.source, step.state, step.rests) == (1, 1, "DONE", "ASK", False)
+
+
+def test_a_message_begins_a_run() -> None:
+    conversation = SMALL.advance(received(), answer("네."))
+    conversation = SMALL.advance(conversation, MessageReceived(text="하나 더요"))
+    assert [step.run for step in conversation.steps] == [1, 1, 2]
+    assert [step.event.kind for step in conversation.run_steps] == ["message_received"]
+
+
+def test_an_event_without_a_row_is_refused_and_changes_nothing() -> None:
+    conversation = received()
+    with pytest.raises(NoTransition, match="tools_executed came in state ASK"):
+        SMALL.advance(conversation, act(None, None))
+    assert conversation.seq == 1
+
+
+def test_only_guarded_rows_are_refused_when_none_trips() -> None:
+    table = Workflow(
+        [Row(MessageReceived, "DONE", "ASK"), Row(ModelAnswered, "ASK", "DONE", when=StepBudget(9, visits=frozenset({"ASK"})))],
+        work={"ASK": ask},
+    )
+    with pytest.raises(NoTransition, match="no guard tripped"):
+        table.advance(table.advance(table.begin("c", "C"), MessageReceived(text="x")), answer("y"))
+
+
+def guarded(*rows: Row) -> Workflow:
+    return Workflow([Row(MessageReceived, "DONE", "ASK"), Row(ModelAnswered, "ASK", "DONE", rests=True), *rows], work={"ASK": ask})
+
+
+def test_the_first_row_whose_guard_trips_fires_and_is_noted() -> None:
+    table = guarded(
+        Row(ToolsRequested, "ASK", "DONE", when=StepBudget(3, visits=frozenset({"ASK"})), rests=True),
+        Row(ToolsRequested, "ASK", "ASK", when=StepBudget(2, visits=frozenset({"ASK"})), answer=Answer.NUDGE),
+        Row(ToolsRequested, "ASK", "ASK"),
+    )
+    conversation = table.advance(table.begin("c", "C"), MessageReceived(text="x"))
+    for _ in range(3):
+        conversation = table.advance(conversation, calls(("f", {})))
+    plain, nudge, stop = conversation.steps[1:]
+    assert (plain.trip, plain.answer) == (None, None)
+    assert nudge.trip is not None
+    assert (nudge.trip.figure, nudge.trip.limit, nudge.answer) == (2, 2, Answer.NUDGE)
+    assert (stop.rests, stop.state) == (True, "DONE")
+
+
+def test_replaying_a_journal_gives_the_same_conversation() -> None:
+    conversation = stepped(stepped(received(), "a"), "b")
+    assert SMALL.replay(SMALL.begin("c-1", "C003"), conversation.steps) == conversation
+
+
+def test_counted_guards_count_what_they_let_pass() -> None:
+    table = guarded(
+        Row(ToolsRequested, "ASK", "DONE", when=AllOf(RepeatedCall(2), Nudged(2)), rests=True),
+        Row(ToolsRequested, "ASK", "ASK", when=Not(AnyOf(Nudged(2), StepBudget(9, visits=frozenset({"ASK"}))))),
+        Row(ToolsRequested, "ASK", "DONE", rests=True),
+    )
+    conversation = table.advance(table.begin("c", "C"), MessageReceived(text="x"))
+    states = []
+    for _ in range(3):
+        conversation = table.advance(conversation, calls(("f", {})))
+        states.append((conversation.state, conversation.steps[-1].asked))
+    assert states == [("ASK", ("Nudged",)), ("ASK", ("Nudged",)), ("DONE", ())]
+
+
+def test_a_guard_is_not_asked_about_events_that_it_cannot_judge() -> None:
+    with pytest.raises(WorkflowError, match="cannot judge model_answered"):
+        guarded(Row(ModelAnswered, "ASK", "DONE", when=RepeatedCall(3)))
+
+
+def test_work_says_which_events_it_gives() -> None:
+    assert [event.__name__ for event in events_of(ask)] == ["ModelAnswered", "ToolsRequested", "ModelFailed"]
+
+    def silent(conversation, services):
+        return answer("")
+
+    with pytest.raises(WorkflowError, match="does not say which events it gives"):
+        events_of(silent)
+
+
+def test_there_are_no_shortcuts_around_the_table() -> None:
+    assert not [name for name in SMALL._machine.events if name.startswith("to_")]
