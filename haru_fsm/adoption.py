@@ -103,8 +103,8 @@ def _take(turns: list[JSON], turn: JSON, number: int) -> Iterator[str]:
     if not turns and role == "model":
         yield "a user turn was put before the first turn of the model"
         turns.append({"role": "user", "parts": [{"text": BEGINNING}]})
-    if role == "model" and calls and turns[-1]["role"] != "user":
-        yield "a turn with calls was joined to the turn of the model before it"
+    if role == "model" and turns[-1]["role"] == "model":
+        yield "two turns of the model in a row were joined"
         turns[-1] = {"role": "model", "parts": [*turns[-1]["parts"], *turn["parts"]]}
         return
     turns.append({"role": role, "parts": turn["parts"]})

@@ -145,7 +145,8 @@ def _package(path: Path) -> str:
 
 
 def _import(path: Path, package: str, part: str) -> types.ModuleType:
-    return _called(path, f"{part}/", lambda: importlib.import_module(f"{package}.{part}"))
+    module: types.ModuleType = _called(path, f"{part}/", lambda: importlib.import_module(f"{package}.{part}"))
+    return module
 
 
 def _exported(path: Path, module: types.ModuleType, name: str) -> Callable[..., Any]:

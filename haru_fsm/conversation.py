@@ -424,6 +424,14 @@ def executed(steps: Iterable[Step]) -> Iterator[tuple[str, ToolCall, ToolResult]
                     yield f"{requested}.{result.position}", calls[result.position], result
 
 
+def self_contained(step: Step) -> Step:
+    """The step for another database: its results stand in its own journal, for they are in no ledger there."""
+    if not isinstance(step.event, ToolsExecuted):
+        return step
+    results = tuple(result.model_copy(update={"noted": False}) for result in step.event.results)
+    return step.model_copy(update={"event": step.event.model_copy(update={"results": results})})
+
+
 # --------------------------------------------------------------------------- reading contents
 
 

@@ -18,20 +18,32 @@ import hashlib
 import inspect
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from haru_fsm import leases
+from haru_fsm.adoption import repaired
 from haru_fsm.app import App
 from haru_fsm.clock import Clock, SystemClock
-from haru_fsm.conversation import Conversation, Event, MessageReceived, Resumed, Step, TicketClosed
+from haru_fsm.conversation import (
+    Conversation,
+    Event,
+    HistoryAdopted,
+    MessageReceived,
+    Resumed,
+    Step,
+    TicketClosed,
+    content_text,
+    self_contained,
+)
 from haru_fsm.errors import (
     ConversationBusy,
     ConversationMoved,
     HaruError,
     SettingsError,
+    UnknownCall,
     UnknownConversation,
     UnknownTicket,
 )
@@ -40,7 +52,7 @@ from haru_fsm.json_safe import safe_text
 from haru_fsm.models import Model
 from haru_fsm.runs import Piece, Run, run_of
 from haru_fsm.services import Services
-from haru_fsm.stores import Record, Store
+from haru_fsm.stores import LedgerEntry, Outcome, Record, Store
 from haru_fsm.tickets import StoreDesk, TicketDesk
 
 MESSAGE_CHARS = 20_000
@@ -221,7 +233,64 @@ class Engine:
         worker = self._worker(record, ticket.conversation_id, ticket.customer_id, None)
         return await worker.take(TicketClosed(ticket_id=ticket_id, reply=reply))
 
+    async def settle(self, conversation_id: str, call: str, outcome: Outcome) -> None:
+        """A person says how a call that is in doubt has ended. The model reads it before its next request.
+
+        `call` is `seq.position` of the request. Raises UnknownCall when there is no such call, or when how it ended
+        is known already: the first outcome stays.
+        """
+        record = await self._load(conversation_id)
+        entry = record.ledger.get(call)
+        if entry is None or entry.started is None:
+            raise UnknownCall(f"Conversation {conversation_id} has no call {call} in doubt. `haru show` lists them.")
+        if not await self.store.note(conversation_id, call, outcome):
+            raise UnknownCall(f"Conversation {conversation_id}: how call {call} ended is known already. It stays so.")
+
+    async def fork(self, conversation_id: str, *, at: int, live: bool = False, watch: Watcher | None = None) -> Run:
+        """A new conversation that shares the first `at` steps, carried on to rest from there.
+
+        It is a rehearsal: effects that the parent's ledger knows are answered from it, others are refused, and its
+        tickets are marked. `live` lifts this. Raises UnknownConversation, SettingsError (no such step).
+        """
+        record = await self._load(conversation_id)
+        if not 1 <= at <= len(record.steps):
+            raise SettingsError(
+                f"Conversation {conversation_id} has steps 1 to {len(record.steps)}; --at {at} is none of them."
+            )
+        begun = self.app.workflow.begin(
+            f"c-{secrets.token_hex(5)}", record.summary.customer_id, parent=conversation_id, rehearsal=not live
+        )
+        forked = self.app.workflow.replay(begun, tuple(map(self_contained, record.steps[:at])))
+        return await self._start(forked, watch)
+
+    async def adopt(self, contents: Iterable[Any], *, customer_id: str, conversation_id: str | None = None) -> Run:
+        """Take in a history that another loop has made: Gemini contents, as dictionaries or google-genai objects.
+
+        It is repaired into a valid one. Where its last turn is the customer's, the run that answers it is left
+        unfinished: `resume` finishes it. Raises SettingsError (an empty history), UnknownCustomer, ConversationMoved
+        (the conversation exists already).
+        """
+        self.app.session(customer_id)
+        history, repairs = repaired(contents)
+        if not history:
+            raise SettingsError("The history is empty. Give at least one turn.")
+        question = None
+        if history[-1]["role"] == "user" and (question := content_text(history[-1]).strip()):
+            history = history[:-1]
+        begun = self.app.workflow.begin(conversation_id or f"c-{secrets.token_hex(5)}", customer_id)
+        adopted = HistoryAdopted(contents=history, repairs=repairs, at=round(self.clock.now(), 3))
+        conversation = self.app.workflow.adopt(begun, adopted)
+        if question:
+            conversation = self.app.workflow.advance(conversation, self._message(question, None))
+        await self.store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0)
+        return run_of(conversation)
+
     # -- inside
+
+    async def _start(self, conversation: Conversation, watch: Watcher | None) -> Run:
+        """Store a conversation that was made whole, and carry it on to rest."""
+        await self.store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0)
+        return await self.resume(conversation.conversation_id, watch=watch)
 
     def _message(self, text: str, message_id: str | None) -> MessageReceived:
         text = safe_text(text)
@@ -315,7 +384,7 @@ class _Worker:
         workflow, clock = self._engine.app.workflow, self._engine.clock
         services: Services | None = None
         while not self._conversation.resting:
-            services = services or self._services()
+            services = services or await self._services()
             began = clock.monotonic()
             work = workflow.work[self._conversation.state]
             outcome = work(self._conversation, services)
@@ -369,9 +438,13 @@ class _Worker:
             for step in new:
                 self._watch(step)
 
-    def _services(self) -> Services:
+    async def _services(self) -> Services:
         engine, record = self._engine, self._record
         conversation = self._conversation
+        known: tuple[LedgerEntry, ...] = ()
+        if conversation.rehearsal and conversation.parent is not None:
+            parent = await engine.store.load(conversation.parent)
+            known = tuple(parent.ledger.values()) if parent is not None else ()
         store_desk = StoreDesk(engine.store, record.open_ticket if record is not None else None)
         session = engine.app.session(
             conversation.customer_id,
@@ -379,6 +452,7 @@ class _Worker:
             run=conversation.run,
             desk=store_desk,
             clock=engine.clock,
+            rehearsal=conversation.rehearsal,
         )
         watch = self._watch
         return Services(
@@ -394,6 +468,8 @@ class _Worker:
             clock=engine.clock,
             limits=engine.app.limits,
             system_prompt=engine.app.system_prompt,
+            rehearsal=conversation.rehearsal,
+            rehearsed=known,
             on_text=(lambda text: watch(Piece(text))) if watch is not None else None,
         )
 

@@ -94,7 +94,8 @@ class Executor:
     run: int
     clock: Clock
     left_s: Callable[[], float | None]
-    effects_allowed: bool = True
+    rehearsed: Sequence[LedgerEntry] | None = None
+    """In a rehearsal: what the parent's ledger knows. None: effects take place."""
 
     async def execute(self, seq: int, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
         """One result per call, in the order of the calls. `seq` is the number of the step that requested them."""
@@ -154,10 +155,9 @@ class Executor:
     async def _effect(self, call: _Call) -> ToolResult:
         assert call.tool is not None
         assert isinstance(call.prepared, toolbox.Prepared)
-        if not self.effects_allowed:
-            text = f"{call.asked.name} acts on the world, and this is a rehearsal: it was not run."
-            return _changed(self._result(call, ResultStatus.NOT_DONE, {"error": text}, 0), ran=False)
         digest = hashlib.blake2b(call.prepared.canonical.encode("utf-8", "replace"), digest_size=12).hexdigest()
+        if self.rehearsed is not None:
+            return self._rehearse(call, digest, self.rehearsed)
         repeated = self._repeated(call, digest)
         if repeated is not None:
             return repeated
@@ -172,6 +172,15 @@ class Executor:
             case Decision.IN_DOUBT:
                 return self._in_doubt(call, "The process that ran it stopped before it was known how it ended.")
         return await self._act(call)
+
+    def _rehearse(self, call: _Call, digest: str, known: Sequence[LedgerEntry]) -> ToolResult:
+        """Nothing takes place: what the parent did is what this call gives, and anything else is refused."""
+        for entry in known:
+            started, outcome = entry.started, entry.outcome
+            if started and outcome and (started.name, started.digest) == (call.asked.name, digest):
+                return _changed(self._result(call, outcome.status, outcome.response, 0), ran=False)
+        text = f"{call.asked.name} acts on the world, and this is a rehearsal: it was not run."
+        return _changed(self._result(call, ResultStatus.NOT_DONE, {"error": text}, 0), ran=False)
 
     def _repeated(self, call: _Call, digest: str) -> ToolResult | None:
         if call.tool is None or not call.tool.declares_effect or call.tool.marks.repeatable:

@@ -20,6 +20,7 @@ from haru_fsm.conversation import (
 from haru_fsm.execution import Executor, Ledger
 from haru_fsm.limits import Limits
 from haru_fsm.models import Model, ModelRequest
+from haru_fsm.stores import LedgerEntry
 from haru_fsm.tickets import TicketDesk
 from haru_fsm.toolbox import Toolbox
 
@@ -35,8 +36,9 @@ class Services:
     clock: Clock
     limits: Limits
     system_prompt: str = ""
-    effects_allowed: bool = True
     rehearsal: bool = False
+    """A fork that must not act: effects are answered from `rehearsed` (its parent's ledger), or refused."""
+    rehearsed: tuple[LedgerEntry, ...] = ()
     on_text: Callable[[str], None] | None = None
     _history: History = field(default_factory=History)
     _folded: int = 0
@@ -108,7 +110,7 @@ class Services:
             run=conversation.run,
             clock=self.clock,
             left_s=left_s,
-            effects_allowed=self.effects_allowed,
+            rehearsed=self.rehearsed if self.rehearsal else None,
         )
         return await executor.execute(seq, calls)
 

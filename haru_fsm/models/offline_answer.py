@@ -31,6 +31,7 @@ CANNOT = f"죄송하지만 문의하신 내용은 제가 확인하거나 처리�
 NOTHING = f"확인해 보았지만 해당하는 내용을 찾지 못했습니다. {OFFERS_PERSON}"
 NO_TOOLS = f"죄송하지만 지금은 더 확인할 수 없어 답을 드리지 못했습니다. {OFFERS_PERSON}"
 FOUND = "확인한 내용을 정리해 드립니다."
+MORE = "그 밖에도 더 있습니다. 찾으시는 것을 말씀해 주시면 그것만 알려 드리겠습니다."
 PARTLY = "일부 내용은 확인하지 못했습니다."
 
 _SHOWN_RECORDS = 10
@@ -103,7 +104,8 @@ def _told(question: str, seen: Sequence[Seen]) -> list[str]:
     sentences = list(dict.fromkeys(_clean(text) for record in records if (text := _first(record, _SENTENCES))))
     blocks = [block for record in records[:_SHOWN_RECORDS] if (block := _block(record, question))]
     opening = [] if sentences or not blocks else [FOUND]
-    return [*plain[:_SHOWN_RECORDS], *sentences, *opening, *blocks]
+    more = [MORE] if max(len(records), len(plain)) > _SHOWN_RECORDS else []
+    return [*plain[:_SHOWN_RECORDS], *sentences, *opening, *blocks, *more]
 
 
 def _articles(question: str, articles: Sequence[JSON]) -> list[str]:
@@ -180,5 +182,7 @@ def _first(record: JSON, keys: Sequence[str]) -> str | None:
 
 def _clean(value: Any) -> str:
     """A text of a tool's on one line, without the marks that a chat window would show as they are."""
-    text = " ".join(safe_text(str(value)).replace("*", "").replace("`", "").split()).lstrip("# ")
-    return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 1]}…"
+    text = " ".join(safe_text(str(value)).replace("*", " ").replace("`", " ").split()).lstrip("# ")
+    if len(text) <= _SHOWN_CHARS:
+        return text
+    return text[:_SHOWN_CHARS].rstrip("0123456789,.") + "…"  # half a number would be another number

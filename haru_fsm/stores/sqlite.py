@@ -30,9 +30,7 @@ T = TypeVar("T")
 APPLICATION_ID = 0x48415255  # "HARU"
 BUSY_TIMEOUT_S = 5.0
 RENEW_S = 2.0
-SUMMARY = (
-    "conversation_id, customer_id, state, resting, seq, run, created_at, updated_at, owner, lease_until, parent, rehearsal"
-)
+SUMMARY = "conversation_id, customer_id, state, resting, seq, run, created_at, updated_at, owner, lease_until, parent, rehearsal"
 PRUNABLE = (
     "resting = 1 AND updated_at < ? "
     "AND NOT EXISTS (SELECT 1 FROM tickets AS t WHERE t.conversation_id = c.conversation_id AND closed_at IS NULL) "
@@ -251,8 +249,7 @@ def _index(conversation: Conversation, seq: int) -> int:
 
 
 def _summary(row: Sequence[Any]) -> Summary:
-    conversation_id, customer_id, state, resting, *rest, rehearsal = row
-    return Summary(conversation_id, customer_id, state, bool(resting), *rest, bool(rehearsal))
+    return Summary(*row[:3], bool(row[3]), *row[4:-1], bool(row[-1]))
 
 
 def _place(
@@ -289,7 +286,12 @@ class _Lease:
 
 
 def _move(
-    connection: sqlite3.Connection, conversation: Conversation, number: int, head: bytes, expected_seq: int, lease: _Lease
+    connection: sqlite3.Connection,
+    conversation: Conversation,
+    number: int,
+    head: bytes,
+    expected_seq: int,
+    lease: _Lease,
 ) -> None:
     # A worker may be replaced only by itself, or where it is void.
     worker = lease.owner if not conversation.resting else None

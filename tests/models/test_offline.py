@@ -18,7 +18,7 @@ from haru_fsm.conversation import JSON, ModelAnswered, ToolsRequested
 from haru_fsm.limits import Limits
 from haru_fsm.models import Declaration, ModelRequest
 from haru_fsm.models.offline import OfflineModel
-from haru_fsm.models.offline_answer import CANNOT, GREETING, NO_MATTER, NO_TOOLS, NOTHING, PARTLY, WELCOME
+from haru_fsm.models.offline_answer import CANNOT, GREETING, MORE, NO_MATTER, NO_TOOLS, NOTHING, PARTLY, WELCOME
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.toolbox import Prepared, Toolbox
 from tests.shop.opening import DATA, a_session, a_shop
@@ -291,6 +291,7 @@ async def test_cancelling(talk: Talk, question: str) -> None:
         "쿠폰 있나요?",
         "상담원은 몇 시까지 일해요?",
         "Can I cancel HR20260726017?",
+        "HR20260726017 취소되나요? 꼭 답 부탁드려요.",
         "If it does not come, cancel HR20260726017.",
     ],
 )
@@ -474,6 +475,15 @@ async def test_refused_calls_leave_what_was_found() -> None:
     assert "점검 중" in answer
 
 
+async def test_what_is_left_out_is_said() -> None:
+    many = [{"order_id": f"A-{number}", "status": "배송완료"} for number in range(1001, 1015)]
+    talk = with_results(TWO, {"list_orders": {"result": many}})
+    answer = await talk.say("제 주문 내역 전부 보여 주세요")
+    assert "A-1010" in answer
+    assert "A-1011" not in answer
+    assert answer.endswith(MORE)
+
+
 async def test_nothing_found() -> None:
     assert await with_results(TWO, {"list_orders": {"result": []}}).say("제 주문 내역 보여 주세요") == NOTHING
     talk = with_results(TWO, {"list_orders": LISTED})
@@ -515,6 +525,15 @@ async def test_a_tool_of_another_trade() -> None:
     declarations = [Declaration("get_weather", "도시의 날씨를 조회합니다.", city), *TWO]
     talk = with_results(declarations, {"get_weather": {"result": "맑음, 31도"}})
     assert await talk.say("오늘 서울 날씨 어때요?") == "맑음, 31도"
+
+
+async def test_what_a_tool_says_that_it_does_not_do_is_not_what_it_does() -> None:
+    declarations = [
+        Declaration("get_news", "Shows what is new. It has no coupons and no points."),
+        Declaration("get_wallet", "Shows coupons."),
+    ]
+    talk = with_results(declarations, {"get_wallet": {"result": "쿠폰 없음"}})
+    assert await talk.say("쿠폰이랑 포인트 있나요?") == "쿠폰 없음"
 
 
 async def test_a_tool_that_does_not_say_that_it_looks_is_left_alone() -> None:

@@ -68,6 +68,32 @@ def test_many_at_once_cancel_once(shop: Shop, same_key: bool) -> None:
     assert rows(shop) == 1
 
 
+def test_nobody_else_writes_while_a_decision_is_made(shop: Shop) -> None:
+    """Else two decisions could both be made upon what was there before either."""
+
+    def decide(acts: object) -> dict[str, object]:
+        other = sqlite3.connect(shop.acts.path, timeout=0, isolation_level=None)
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+        other.close()
+        return {}
+
+    shop.acts.once("first", "kind", "C003", "", decide)  # makes the table
+    shop.acts.once("second", "kind", "C003", "", decide)
+
+
+def test_an_act_is_on_one_order(shop: Shop) -> None:
+    tools = tools_of("C003", shop)
+    before = {row["order_id"]: row for row in tools["get_my_orders"]()}
+    tools["cancel_order"](ORDER)
+    tools["change_address"]("HR20260724033", "서울특별시 중구 세종대로 1")
+    after = {row["order_id"]: row for row in tools["get_my_orders"]()}
+    assert after.pop(ORDER)["status"] == "취소"
+    assert before.pop(ORDER)["status"] == "결제완료"
+    assert after == before
+    assert tools["get_order_status"]("HR20260724033")["address"] != tools["get_order_status"](ORDER)["address"]
+
+
 def test_reading_makes_no_file(shop: Shop) -> None:
     tools = tools_of("C003", shop)
     tools["get_my_orders"]()

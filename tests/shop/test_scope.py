@@ -106,6 +106,20 @@ def test_nothing_of_anybody_else(
         assert {stored.ticket.customer_id for stored in tickets} <= {who for who, _ in asked}
 
 
+def test_acts_are_seen_by_nobody_else(shop: Shop) -> None:
+    """Everybody does all that they may, and then sees what they have done and nothing more."""
+    store = MemoryStore()
+    for order in seed().orders:
+        tell(shop, order.customer_id, "issue_apology_coupon", {"amount": 2_000}, store)
+        tell(shop, order.customer_id, "cancel_order", {"order_id": order.order_id}, store)
+        tell(shop, order.customer_id, "request_return", {"order_id": order.order_id, "reason": "상품 불량"}, store)
+    for customer_id in CUSTOMERS:
+        given_to = tell(shop, customer_id, "get_coupons", {}, store)
+        assert given_to.count("SORRY-") == 5  # 2,000 won each, 10,000 in all
+        others = [customer for customer in seed().customers.values() if customer.customer_id != customer_id]
+        assert not [each for other in others for each in private(other, shop) if each in given_to]
+
+
 @pytest.mark.parametrize("name", [name for name in TOOLS if name not in {"search_policies", "search_products"}])
 def test_every_order_of_everybody_else_does_not_exist(shop: Shop, name: str) -> None:
     """Word for word what is told of an order that nobody has placed, by every tool that takes an order."""

@@ -1,0 +1,79 @@
+"""An app for tests of the engine: the default table with three small tools, counted, and a clock that does not run."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from haru_fsm import App, Engine, IdempotencyKey, Limits, NotDone, load_app, tool
+from haru_fsm.clock import FakeClock
+from haru_fsm.models import Model
+from haru_fsm.stores import Store
+from haru_fsm.stores.memory import MemoryStore
+
+ROOT = Path(__file__).parent.parent.parent
+_bare: dict[Limits, App] = {}
+
+
+def bare(limits: Limits) -> App:
+    """The repository's own app under these limits, loaded once."""
+    if limits not in _bare:
+        _bare[limits] = load_app(ROOT, limits=limits)
+    return _bare[limits]
+
+
+class Tools:
+    """Tools that count their runs. `behave` may replace what a tool does, by name."""
+
+    def __init__(self, **behave: Callable[[str], Any]) -> None:
+        self.runs: Counter[str] = Counter()
+        self.behave = behave
+
+    def _do(self, name: str, argument: str, default: Any) -> Any:
+        self.runs[f"{name}({argument})"] += 1
+        return self.behave[name](argument) if name in self.behave else default
+
+    def make(self, _session: Any) -> list[Callable[..., Any]]:
+        @tool(read_only=True)
+        def look(what: str) -> Any:
+            """Look something up."""
+            return self._do("look", what, {"what": what, "status": "배송중"})
+
+        @tool(read_only=False)
+        def pay(what: str) -> Any:
+            """Pay for something."""
+            return self._do("pay", what, {"paid": what})
+
+        @tool(read_only=False, idempotent=True)
+        def book(what: str, key: Annotated[str, IdempotencyKey]) -> Any:
+            """Book something under a key."""
+            return self._do("book", what, {"booked": what, "key": key})
+
+        return [look, pay, book]
+
+
+def not_done(_argument: str) -> Any:
+    raise NotDone("sold out")
+
+
+def broken(_argument: str) -> Any:
+    raise RuntimeError("wires crossed")
+
+
+def engine(
+    model: Model, *, tools: Tools | None = None, store: Store | None = None, clock: FakeClock | None = None, **limits: Any
+) -> Engine:
+    """An engine on memory (or a given store) over the default table."""
+    app = bare(Limits(**limits)).with_tools((tools or Tools()).make)
+    app = App(workflow=app.workflow, make_tools=app.make_tools, system_prompt="하루", limits=app.limits)
+    clock = clock or FakeClock()
+    return Engine(app, model=model, store=store or MemoryStore(now=clock.now), clock=clock)
+
+
+def states() -> Any:
+    """The states package of the loaded app."""
+    bare(Limits())
+    return next(module for name, module in sys.modules.items() if name.startswith("haru_app_") and name.endswith(".states"))

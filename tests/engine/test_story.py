@@ -1,0 +1,52 @@
+"""One conversation with Haru, to be read aloud."""
+
+from __future__ import annotations
+
+from haru_fsm.conversation import FailureReason, ModelFailed
+from haru_fsm.models.scripted import ScriptedModel
+from tests.engine.shopless import Tools, engine
+
+
+async def test_a_day_at_the_counter() -> None:
+    tools = Tools()
+    model = ScriptedModel(
+        [
+            [("look", {"what": "orders"})],
+            [("look", {"what": "A"}), ("look", {"what": "B"})],
+            "A와 B 모두 배송중입니다.",
+            [("pay", {"what": "A"})],
+            "결제했습니다.",
+            ModelFailed(reason=FailureReason.SERVER, detail="overloaded"),
+            "어제 일은 해결되었습니다.",
+        ]
+    )
+    async with engine(model, tools=tools) as haru:
+        # The customer asks; the model looks twice, and answers.
+        first = await haru.ask("제 주문 어디 있나요?", customer_id="C1")
+        assert (first.state, first.answer) == ("DONE", "A와 B 모두 배송중입니다.")
+        assert (first.steps, first.tool_runs, first.ticket, first.stopped_by) == (3, 3, None, None)
+
+        # The same conversation goes on, and an effect takes place, once.
+        paid = await haru.ask("A 결제해 주세요", customer_id="C1", conversation_id=first.conversation_id, message_id="m2")
+        assert (paid.answer, tools.runs["pay(A)"]) == ("결제했습니다.", 1)
+
+        # The customer's phone sends the message a second time: the same run, the same reply.
+        again = await haru.ask("A 결제해 주세요", customer_id="C1", conversation_id=first.conversation_id, message_id="m2")
+        assert again == paid
+        assert tools.runs["pay(A)"] == 1
+
+        # The model's server is down: a ticket really exists, and the customer reads its number.
+        failed = await haru.ask("환불은요?", customer_id="C1", conversation_id=first.conversation_id)
+        assert failed.state == "ESCALATE_TICKET"
+        assert failed.ticket is not None
+        assert failed.ticket.ticket_id in failed.answer
+        assert failed.stopped_by is not None
+        assert "server" in failed.stopped_by.because
+        assert "환불은요?" in failed.ticket.summary
+        assert [stored.ticket for stored in await haru.store.tickets()] == [failed.ticket]
+
+        # A person answers, and the conversation goes on with what they said in it.
+        await haru.close_ticket(failed.ticket.ticket_id, "환불해 드렸습니다.")
+        last = await haru.ask("고마워요", customer_id="C1", conversation_id=first.conversation_id)
+        assert last.answer == "어제 일은 해결되었습니다."
+        assert "환불해 드렸습니다." in str(model.requests[-1].contents)
