@@ -203,6 +203,7 @@ class Executor:
             name=call.tool.name,
             digest=digest,
             declared=call.tool.declares_effect and not call.tool.marks.repeatable,
+            keyed=call.tool.accepts_key,
             at=self.clock.now(),
         )
         if await self.ledger.claim(call.key, started):

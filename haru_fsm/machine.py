@@ -159,7 +159,7 @@ class AnyOf(Guard):
 
 @dataclass(frozen=True)
 class AllOf(Guard):
-    """Trips when every one of the guards does; the last says why."""
+    """Trips when every one of the guards does; all of them say why, the figure and the limit are the last one's."""
 
     guards: tuple[Guard, ...]
 
@@ -254,18 +254,29 @@ class _Cursor:
             case AnyOf(guards=parts):
                 return next((trip for part in parts if (trip := self.judge(part))), None)
             case AllOf(guards=parts):
-                verdict: Trip | None = guard.trip(0, guard.name)
+                trips = []
                 for part in parts:
-                    verdict = self.judge(part)
-                    if verdict is None:
+                    trip = self.judge(part)
+                    if trip is None:
                         return None
-                return verdict
+                    trips.append(trip)
+                return _together(trips) if trips else guard.trip(0, guard.name)
             case Not(guard=part):
                 return None if self.judge(part) else guard.trip(0, guard.name)
         trip = guard.judge(self.memos[guard], self.event)
         if trip is None and isinstance(guard, Counted):
             self.asked.append(type(guard).__name__)
         return trip
+
+
+def _together(trips: Sequence[Trip]) -> Trip:
+    last = trips[-1]
+    return Trip(
+        guard=" and ".join(trip.guard for trip in trips),
+        figure=last.figure,
+        limit=last.limit,
+        because="; ".join(trip.because for trip in trips),
+    )
 
 
 def _condition(row: Row) -> Callable[[EventData], bool]:

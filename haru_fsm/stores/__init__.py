@@ -33,6 +33,8 @@ class Started(Frozen):
     """Digest of the repaired arguments: the same effect asked for again is recognised by it."""
     declared: bool = False
     """The tool states its effect, so the same call again in this run is answered, not run."""
+    keyed: bool = False
+    """The tool accepts the call's key, so it may be run again under the same one."""
     at: float = 0.0
 
 

@@ -1,0 +1,75 @@
+"""The process that the kill driver kills: one piece of work on an app, told as JSON on standard input.
+
+    {"app": DIR, "db": FILE, "effects": FILE, "customer": "C003", "model": "offline" | [lines],
+     "do": "ask" | "resume", "messages": [[id, text], ...], "crash": [place, number, when] | null}
+
+It prints one JSON object: the runs it brought to an end, and how many writes and effects it counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from haru_fsm.app import load_app
+from haru_fsm.engine import Engine
+from haru_fsm.limits import Limits
+from haru_fsm.models import Model, ModelRequest
+from haru_fsm.models.scripted import Line, ScriptedModel
+from haru_fsm.runs import Run
+from haru_fsm.stores.sqlite import SQLiteStore
+from haru_fsm.testing.crashes import CrashingStore, CrashPoint, Crasher, crashing_tools
+
+CONVERSATION = "c-killed"
+
+
+async def work(task: dict[str, Any]) -> dict[str, Any]:
+    """Do what the task says; dies on the way where it says so."""
+    crasher = Crasher(CrashPoint(*task["crash"]) if task.get("crash") else None)
+    app = load_app(task["app"], limits=Limits(**task.get("limits", {})))
+    app = app.with_tools(crashing_tools(app.make_tools, crasher, lambda name: _log(Path(task["effects"]), name)))
+    store = CrashingStore(SQLiteStore(task["db"]), crasher)
+    async with Engine(app, model=_model(task["model"]), store=store) as engine:
+        runs = await _asked(engine, task) if task["do"] == "ask" else await engine.resume_all()
+    ended = [run.model_dump(mode="json") for run in runs if isinstance(run, Run)]
+    return {"runs": ended, "errors": [str(run) for run in runs if not isinstance(run, Run)], "counts": crasher.counts}
+
+
+async def _asked(engine: Engine, task: dict[str, Any]) -> list[Run]:
+    return [
+        await engine.ask(text, customer_id=task["customer"], conversation_id=CONVERSATION, message_id=message_id)
+        for message_id, text in task["messages"]
+    ]
+
+
+def _log(file: Path, name: str) -> None:
+    """Remember an effect where no crash can forget it."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.write(descriptor, f"{name}\n".encode())
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _model(spec: str | list[Any]) -> Model:
+    """A model that says the same to the same history, in whichever process."""
+    if spec == "offline":
+        from haru_fsm.models.offline import OfflineModel
+
+        return OfflineModel()
+
+    def line(request: ModelRequest) -> Line:
+        said = sum(content["role"] == "model" for content in request.contents)
+        now: Any = spec[said] if said < len(spec) else "더 드릴 말씀이 없습니다."
+        return now if isinstance(now, str) else [(name, args) for name, args in now]
+
+    return ScriptedModel(line)
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(work(json.load(sys.stdin)))))

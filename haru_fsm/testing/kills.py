@@ -1,0 +1,262 @@
+"""The kill driver: a scenario is killed once at every point where that could matter, resumed, and judged.
+
+A scenario runs in a child process. First undisturbed, to count its durable writes and effects; then once for each
+point, with SIGKILL there; then a second kill during the recovery; then it is resumed to its end. `judge` looks only
+at what is stored and at the log of effects, so other sources of events can use the same judgements.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from haru_fsm.contents import History
+from haru_fsm.conversation import MessageReceived, Resumed, Step
+from haru_fsm.stores import Record
+from haru_fsm.stores.sqlite import SQLiteStore
+from haru_fsm.testing.child import CONVERSATION
+from haru_fsm.testing.crashes import CrashPoint
+from haru_fsm.testing.strict import check_contents
+
+PROPERTIES = (
+    "the journal is a prefix and goes on",
+    "each effect once, or in doubt",
+    "exactly one ending",
+    "the history is valid",
+    "a message is consumed once",
+    "two recoveries agree",
+)
+TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Messages of one customer to an app, and the model that answers ("offline", or lines for a scripted one)."""
+
+    app: Path
+    customer: str
+    messages: tuple[str, ...]
+    model: str | tuple[Any, ...] = "offline"
+    limits: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of one case: the points at which it was killed, and what each broken property says."""
+
+    points: tuple[CrashPoint, ...]
+    broken: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The case in words."""
+        return ", then ".join(map(str, self.points))
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a case stands at its end: what is stored, and what took place."""
+
+    record: Record | None
+    effects: Counter[str]
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The journal."""
+        return self.record.steps if self.record is not None else ()
+
+
+def prove_kills(scenario: Scenario, *, progress: Callable[[int, int], None] | None = None) -> Iterator[Verdict]:
+    """One verdict per case, shortest first. `progress` is told how many cases are done, of how many.
+
+    Raises RuntimeError when the scenario does not even end undisturbed.
+    """
+    with TemporaryDirectory(prefix="haru-kills-") as folder:
+        calm = _Case(scenario, Path(folder) / "calm")
+        told = calm.run("ask", None)
+        if told is None:
+            raise RuntimeError(f"The scenario does not end even without a kill: {calm.complaint}")
+        undisturbed = calm.end()
+        points = list(_points(told["counts"]))
+        cases: list[tuple[CrashPoint, ...]] = [(point,) for point in points]
+        cases += [(point, CrashPoint("write", 1, "after")) for point in points]
+        for number, case in enumerate(cases, 1):
+            yield _prove(scenario, Path(folder) / str(number), case, undisturbed)
+            if progress is not None:
+                progress(number, len(cases))
+
+
+def _points(counts: dict[str, int]) -> Iterator[CrashPoint]:
+    for number in range(1, counts["write"] + 1):
+        yield CrashPoint("write", number, "after")
+    for number in range(1, counts["effect"] + 1):
+        yield CrashPoint("effect", number, "before")
+        yield CrashPoint("effect", number, "after")
+
+
+def _prove(scenario: Scenario, folder: Path, points: tuple[CrashPoint, ...], undisturbed: End) -> Verdict:
+    case = _Case(scenario, folder)
+    for number, point in enumerate(points):
+        case.run("ask" if number == 0 else "resume", point)
+    before = case.end()
+    twin = case.copy(folder.with_name(folder.name + "-twin"))
+    for one in (case, twin):
+        one.run("resume", None)
+        one.run("ask", None)
+    end, other = case.end(), twin.end()
+    broken = judge(before, end, undisturbed, expected=len(scenario.messages))
+    if plain(end.steps) != plain(other.steps):
+        broken["two recoveries agree"] = "the same crash was recovered from in two ways"
+    if case.complaint:
+        broken[PROPERTIES[2]] = case.complaint
+    return Verdict(points, broken)
+
+
+class _Case:
+    """One database and one log of effects, worked on by child processes."""
+
+    def __init__(self, scenario: Scenario, folder: Path) -> None:
+        folder.mkdir()
+        self._scenario = scenario
+        self._folder = folder
+        self.complaint = ""
+
+    def copy(self, folder: Path) -> _Case:
+        """The same case once more, as it stands now."""
+        twin = _Case(self._scenario, folder)
+        shutil.copytree(self._folder, folder, dirs_exist_ok=True)
+        return twin
+
+    def run(self, do: str, crash: CrashPoint | None) -> dict[str, Any] | None:
+        """A child process; None when it was killed, as it should be, or failed (then there is a complaint)."""
+        scenario = self._scenario
+        task = {
+            "app": str(scenario.app),
+            "db": str(self._folder / "haru.db"),
+            "effects": str(self._folder / "effects"),
+            "customer": scenario.customer,
+            "messages": [[f"m{number}", text] for number, text in enumerate(scenario.messages, 1)],
+            "model": scenario.model,
+            "limits": dict(scenario.limits),
+            "do": do,
+            "crash": [crash.place, crash.number, crash.when] if crash else None,
+        }
+        child = subprocess.run(
+            [sys.executable, "-m", "haru_fsm.testing.child"],
+            input=json.dumps(task),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        if child.returncode == 0:
+            told: dict[str, Any] = json.loads(child.stdout)
+            if told["errors"]:
+                self.complaint = told["errors"][0]
+            return told
+        if child.returncode > 0:
+            self.complaint = (child.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        return None
+
+    def end(self) -> End:
+        """What is stored and what took place, as it is now."""
+        log = self._folder / "effects"
+        effects = Counter(log.read_text().split()) if log.exists() else Counter()
+        return End(asyncio.run(_load(self._folder / "haru.db")), effects)
+
+
+async def _load(database: Path) -> Record | None:
+    if not database.exists():
+        return None
+    store = SQLiteStore(database)
+    try:
+        return await store.load(CONVERSATION)
+    finally:
+        await store.aclose()
+
+
+# --------------------------------------------------------------------------- judgements
+
+
+def judge(before: End, end: End, undisturbed: End, *, expected: int) -> dict[str, str]:
+    """Which properties do not hold, each with what is wrong. `expected` is how many messages were sent."""
+    checks = (_prefix, _once, _endings, _valid, _consumed)
+    told = {name: check(before, end, undisturbed, expected) for name, check in zip(PROPERTIES, checks, strict=False)}
+    return {name: wrong for name, wrong in told.items() if wrong}
+
+
+def _prefix(before: End, end: End, undisturbed: End, _expected: int) -> str:
+    if end.steps[: len(before.steps)] != before.steps:
+        return "what was journaled before the kill is not the beginning of the journal"
+    if not _doubtful(end) and plain(end.steps) != plain(undisturbed.steps):
+        return f"the journal differs from the undisturbed one: {_difference(end.steps, undisturbed.steps)}"
+    return ""
+
+
+def _once(_before: End, end: End, undisturbed: End, _expected: int) -> str:
+    more = {name for name, times in end.effects.items() if times > undisturbed.effects[name]}
+    keyed = {name for name in more if end.record and _keyed(end.record, name)}
+    if more - keyed:
+        return f"ran more often than undisturbed: {', '.join(sorted(more))}"
+    if end.effects != undisturbed.effects and not (_doubtful(end) or keyed):
+        return f"took place {dict(end.effects)}, and undisturbed {dict(undisturbed.effects)}"
+    return ""
+
+
+def _keyed(record: Record, name: str) -> bool:
+    """An effect whose tool accepts the call's key may be asked for again; its own store has it once."""
+    return any(entry.started is not None and entry.started.name == name and entry.started.keyed for entry in record.ledger.values())
+
+
+def _doubtful(end: End) -> bool:
+    if end.record is None:
+        return False
+    return any(entry.started and not entry.outcome for entry in end.record.ledger.values())
+
+
+def _endings(_before: End, end: End, _undisturbed: End, expected: int) -> str:
+    endings = Counter(step.run for step in end.steps if step.rests)
+    wrong = [run for run in range(1, expected + 1) if endings[run] != 1]
+    return f"run {wrong[0]} has {endings[wrong[0]]} endings" if wrong else ""
+
+
+def _valid(before: End, end: End, _undisturbed: End, _expected: int) -> str:
+    history = History()
+    for step in end.steps:
+        history = history.fold(step)
+        if wrong := check_contents(list(history.request())):
+            return f"after step {step.seq}: {wrong[0]}"
+    return ""
+
+
+def _consumed(_before: End, end: End, _undisturbed: End, expected: int) -> str:
+    ids = Counter(step.event.message_id for step in end.steps if isinstance(step.event, MessageReceived))
+    return "" if ids == Counter(f"m{number}" for number in range(1, expected + 1)) else f"messages journaled: {dict(ids)}"
+
+
+def plain(steps: Sequence[Step]) -> list[Any]:
+    """A journal without times, numbers and resumptions: what must be the same however often a process died."""
+    return [_timeless(step.model_dump(mode="json", exclude={"seq", "asked"})) for step in steps if not isinstance(step.event, Resumed)]
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        dropped = ("at", "took_ms", "created_at", "noted", "ran")
+        return {key: _timeless(item) for key, item in value.items() if key not in dropped}
+    return [_timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def _difference(one: Sequence[Step], other: Sequence[Step]) -> str:
+    for mine, theirs in zip(plain(one), plain(other), strict=False):
+        if mine != theirs:
+            return f"{mine['event']['kind']} in {mine['source']} against {theirs['event']['kind']} in {theirs['source']}"
+    return f"{len(plain(one))} steps against {len(plain(other))}"

@@ -1,0 +1,24 @@
+"""Laws 3 and 4, with real processes and SIGKILL: nothing is lost, nothing is done twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from haru_fsm.testing.kills import Scenario, prove_kills
+
+ROOT = Path(__file__).parent.parent.parent
+PARCELS = "지금 배송중인 제 주문들 전부, 상품명이랑 택배사·송장번호를 정리해서 알려주세요."
+
+
+def test_the_main_job_survives_every_kill() -> None:
+    verdicts = list(prove_kills(Scenario(ROOT, "C003", (PARCELS,))))
+    assert len(verdicts) >= 12
+    assert [(verdict.name, verdict.broken) for verdict in verdicts if verdict.broken] == []
+
+
+def test_an_effect_takes_place_once_or_is_in_doubt() -> None:
+    wish = [("create_ticket", {"category": "기타", "urgency": "보통", "summary": "상담원 연결"})]
+    scenario = Scenario(ROOT, "C003", ("상담원 연결해 주세요",), ([*wish], "담당자가 곧 연락드립니다."))
+    verdicts = list(prove_kills(scenario))
+    assert [(verdict.name, verdict.broken) for verdict in verdicts if verdict.broken] == []
+    assert any("effect" in verdict.name for verdict in verdicts)
