@@ -29,7 +29,10 @@ parts = st.one_of(
     st.just({"text": "", "thought_signature": b"sig"}),
 )
 contents = st.fixed_dictionaries(
-    {"role": st.sampled_from(["user", "model", "tool", "function", "assistant", None]), "parts": st.lists(parts, max_size=3)}
+    {
+        "role": st.sampled_from(["user", "model", "tool", "function", "assistant", None]),
+        "parts": st.lists(parts, max_size=3),
+    }
 )
 
 

@@ -40,13 +40,18 @@ results = st.builds(
 )
 signed = st.fixed_dictionaries({"text": st.just(""), "thoughtSignature": st.just("c2ln")})
 call_parts = st.builds(
-    lambda name, id_, args: {"functionCall": {"name": name, **({"id": id_} if id_ else {}), **({"args": args} if args else {})}},
+    lambda name, id_, args: {
+        "functionCall": {"name": name, **({"id": id_} if id_ else {}), **({"args": args} if args else {})}
+    },
     names,
     st.sampled_from([None, "a", "b"]),
     st.dictionaries(names, st.integers(), max_size=1),
 )
 requests = st.lists(call_parts, min_size=1, max_size=3).flatmap(
-    lambda parts: st.builds(lambda sign: calls().model_copy(update={"content": {"role": "model", "parts": [*sign, *parts]}}), st.lists(signed, max_size=1))
+    lambda parts: st.builds(
+        lambda sign: calls().model_copy(update={"content": {"role": "model", "parts": [*sign, *parts]}}),
+        st.lists(signed, max_size=1),
+    )
 )
 events = st.one_of(
     st.builds(MessageReceived, text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)),
@@ -117,7 +122,9 @@ def test_a_blocked_message_is_not_sent_again_and_stays_in_the_journal() -> None:
 def test_an_answer_that_the_customer_did_not_read_is_not_in_the_history() -> None:
     steps = list(SMALL.advance(received(), answer("티켓 T-1을 접수했습니다.")).steps)
     steps[-1] = steps[-1].model_copy(update={"trip": {"guard": "x", "figure": 1, "limit": 0, "because": ""}})
-    steps.append(Step(seq=3, run=1, event=TicketOpened(ticket=a_ticket(), notice="HT-0000000001"), source="A", state="B"))
+    steps.append(
+        Step(seq=3, run=1, event=TicketOpened(ticket=a_ticket(), notice="HT-0000000001"), source="A", state="B")
+    )
     assert [content["parts"][0]["text"] for content in history(steps).contents][1:] == ["HT-0000000001"]
 
 

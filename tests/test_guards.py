@@ -65,7 +65,9 @@ def exchange(name: str, args: dict, result: object, **facts):
 
 BUDGETS = [StepBudget(5), ToolCallBudget(5), TokenBudget(5), Nudged(5), ResumeBudget(5), ApprovalBudget(5)]
 reply = st.builds(
-    lambda n, requests, tokens, took: calls(*[("f", {})] * n, requests=requests, usage=Usage(prompt=tokens), took_ms=took),
+    lambda n, requests, tokens, took: calls(
+        *[("f", {})] * n, requests=requests, usage=Usage(prompt=tokens), took_ms=took
+    ),
     st.integers(1, 3),
     st.integers(0, 3),
     st.integers(0, 4),
@@ -88,7 +90,9 @@ def test_a_claimed_limit_is_kept_against_any_history(guard: Guard, replies) -> N
         memo = guard.fold(memo, Step(seq=count, run=1, event=event, source="AWAIT_MODEL", state="X", asked=asked))
 
 
-@pytest.mark.parametrize("guard", [Deadline(1), CostBudget(1), RepeatedCall(3), FailingCalls(3), SimilarThoughts(), InDoubt()])
+@pytest.mark.parametrize(
+    "guard", [Deadline(1), CostBudget(1), RepeatedCall(3), FailingCalls(3), SimilarThoughts(), InDoubt()]
+)
 def test_what_an_adversary_can_evade_claims_nothing(guard: Guard) -> None:
     assert guard.limit is None
 
@@ -123,7 +127,11 @@ def test_a_deadline_sums_measured_time() -> None:
 
 def test_unknown_prices_cost_nothing() -> None:
     assert judged(CostBudget(0.5), journal(calls(("f", {}))), calls(("f", {}), usage=Usage(cost_usd=0.4))) is None
-    assert judged(CostBudget(0.5), journal(calls(("f", {}), usage=Usage(cost_usd=0.4))), calls(("f", {}), usage=Usage(cost_usd=0.1)))
+    assert judged(
+        CostBudget(0.5),
+        journal(calls(("f", {}), usage=Usage(cost_usd=0.4))),
+        calls(("f", {}), usage=Usage(cost_usd=0.1)),
+    )
 
 
 # -- circles
@@ -138,7 +146,9 @@ def test_the_third_identical_call_with_the_same_observation_trips() -> None:
     assert trip.figure == 3
 
 
-@pytest.mark.parametrize("same", [{"page": 1.0, "q": " 주문  조회 "}, {"q": unicodedata.normalize("NFD", "주문 조회"), "page": 1}])
+@pytest.mark.parametrize(
+    "same", [{"page": 1.0, "q": " 주문  조회 "}, {"q": unicodedata.normalize("NFD", "주문 조회"), "page": 1}]
+)
 def test_key_order_number_form_spacing_and_normal_form_do_not_hide_a_repeat(same: dict) -> None:
     steps = journal(*exchange("f", {"page": 1, "q": "주문 조회"}, 0), *exchange("f", same, 0))
     assert judged(RepeatedCall(3), steps, calls(("default_api.f", same)))
@@ -234,7 +244,10 @@ def test_a_ticket_that_nobody_opened_is_not_shown(text: str) -> None:
     ],
 )
 def test_true_words_about_tickets_are_shown(text: str) -> None:
-    steps = journal(MessageReceived(text="HR20260725002 접수해 주세요"), *exchange("create_ticket", {}, {"ticket_id": "HT-0000000001"}, effect=True))
+    steps = journal(
+        MessageReceived(text="HR20260725002 접수해 주세요"),
+        *exchange("create_ticket", {}, {"ticket_id": "HT-0000000001"}, effect=True),
+    )
     assert judged(UnfoundedTicketClaim(), steps, answer(text)) is None
 
 

@@ -10,7 +10,11 @@ from hypothesis import strategies as st
 from haru_fsm.json_safe import MAX_DEPTH, TOO_DEEP, json_safe, safe_text
 
 proper = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
@@ -25,7 +29,9 @@ anything = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.tuples(inner, inner)
-        | st.dictionaries(st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates(), inner, max_size=4)
+        | st.dictionaries(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.dates(), inner, max_size=4
+        )
     ),
     max_leaves=20,
 )

@@ -38,7 +38,10 @@ def test_an_event_without_a_row_is_refused_and_changes_nothing() -> None:
 
 def test_only_guarded_rows_are_refused_when_none_trips() -> None:
     table = Workflow(
-        [Row(MessageReceived, "DONE", "ASK"), Row(ModelAnswered, "ASK", "DONE", when=StepBudget(9, visits=frozenset({"ASK"})))],
+        [
+            Row(MessageReceived, "DONE", "ASK"),
+            Row(ModelAnswered, "ASK", "DONE", when=StepBudget(9, visits=frozenset({"ASK"}))),
+        ],
         work={"ASK": ask},
     )
     with pytest.raises(NoTransition, match="no guard tripped"):
@@ -46,7 +49,9 @@ def test_only_guarded_rows_are_refused_when_none_trips() -> None:
 
 
 def guarded(*rows: Row) -> Workflow:
-    return Workflow([Row(MessageReceived, "DONE", "ASK"), Row(ModelAnswered, "ASK", "DONE", rests=True), *rows], work={"ASK": ask})
+    return Workflow(
+        [Row(MessageReceived, "DONE", "ASK"), Row(ModelAnswered, "ASK", "DONE", rests=True), *rows], work={"ASK": ask}
+    )
 
 
 def test_the_first_row_whose_guard_trips_fires_and_is_noted() -> None:

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from haru_fsm.machine import Workflow
 
 
-def check(
-    max_steps: options.MaxSteps = None, app: options.AppFolder = None, as_json: options.AsJson = False
-) -> int:
+def check(max_steps: options.MaxSteps = None, app: options.AppFolder = None, as_json: options.AsJson = False) -> int:
     """Prove that every run of the app's workflow ends, and say what one run can cost at worst.
 
     A workflow that could run for ever is refused, with the shortest endless loop. Exit codes: 0 accepted, 1 refused,

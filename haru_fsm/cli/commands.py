@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from haru_fsm._version import __version__
-from haru_fsm.cli import asking, checking, exits, looking, options, starting, stats, ticketing, tools
+from haru_fsm.cli import asking, checking, exits, looking, mending, options, starting, stats, ticketing, tools
 from haru_fsm.cli.output import say
 
 Version = Annotated[bool, typer.Option("--version", help="Show the version, and leave.")]
@@ -41,7 +41,9 @@ def main(
     elif context.invoked_subcommand is None:
         say(context.get_help())
     given = {"app": app, "db": db, "model": model, "as_json": as_json or None}
-    context.default_map = _for_each(context.command, {name: value for name, value in given.items() if value is not None})
+    context.default_map = _for_each(
+        context.command, {name: value for name, value in given.items() if value is not None}
+    )
     return exits.OK
 
 
@@ -60,6 +62,13 @@ haru.command()(stats.stats)
 haru.command()(ticketing.tickets)
 haru.add_typer(ticket, name="ticket")
 ticket.command()(ticketing.close)
+haru.command()(mending.fork)
+haru.command()(mending.settle)
+haru.command()(mending.verify)
+haru.command()(mending.export)
+haru.command("import")(mending.import_)
+haru.command()(mending.prune)
+haru.command()(mending.prove)
 haru.command()(checking.check)
 haru.command()(checking.diagram)
 haru.command()(tools.tools)

@@ -202,7 +202,9 @@ def _arguments(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise SettingsError(f"--args is no JSON: {error}. Write it like '{{\"order_id\": \"HR20260725002\"}}'.") from error
+        raise SettingsError(
+            f'--args is no JSON: {error}. Write it like \'{{"order_id": "HR20260725002"}}\'.'
+        ) from error
 
 
 async def _called(tool: Tool, args: Any) -> _Call:

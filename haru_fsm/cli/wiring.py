@@ -47,7 +47,9 @@ class Given:
         from haru_fsm.app import find_app
 
         if self.app is not None and not self.app.is_dir():
-            raise AppError(f"There is no folder {self.app}. Give an app's folder with --app, or write one: haru new DIR.")
+            raise AppError(
+                f"There is no folder {self.app}. Give an app's folder with --app, or write one: haru new DIR."
+            )
         return find_app(self.app).resolve()
 
     def settings(self) -> Settings:

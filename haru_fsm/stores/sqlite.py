@@ -33,7 +33,8 @@ RENEW_S = 2.0
 SUMMARY = "conversation_id, customer_id, state, resting, seq, run, created_at, updated_at, owner, lease_until, parent, rehearsal"
 PRUNABLE = (
     "resting = 1 AND updated_at < ? "
-    "AND NOT EXISTS (SELECT 1 FROM tickets AS t WHERE t.conversation_id = c.conversation_id AND closed_at IS NULL) "
+    "AND NOT EXISTS "
+    "(SELECT 1 FROM tickets AS t WHERE t.conversation_id = c.conversation_id AND t.closed_at IS NULL) "
     "AND NOT EXISTS (SELECT 1 FROM calls AS k WHERE k.conversation = c.number AND outcome IS NULL)"
 )
 
@@ -249,7 +250,8 @@ def _index(conversation: Conversation, seq: int) -> int:
 
 
 def _summary(row: Sequence[Any]) -> Summary:
-    return Summary(*row[:3], bool(row[3]), *row[4:-1], bool(row[-1]))
+    values = dict(zip(SUMMARY.split(", "), row, strict=True))
+    return Summary(**{**values, "resting": bool(values["resting"]), "rehearsal": bool(values["rehearsal"])})
 
 
 def _place(

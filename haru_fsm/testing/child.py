@@ -1,7 +1,7 @@
 """The process that the kill driver kills: one piece of work on an app, told as JSON on standard input.
 
     {"app": DIR, "db": FILE, "effects": FILE, "customer": "C003", "model": "offline" | [lines],
-     "do": "ask" | "resume", "messages": [[id, text], ...], "crash": [place, number, when] | null}
+     "do": "ask" | "resume" | "finish", "messages": [[id, text], ...], "crash": [place, number, when] | null}
 
 It prints one JSON object: the runs it brought to an end, and how many writes and effects it counted.
 """
@@ -17,12 +17,13 @@ from typing import Any
 
 from haru_fsm.app import load_app
 from haru_fsm.engine import Engine
+from haru_fsm.errors import HaruError
 from haru_fsm.limits import Limits
 from haru_fsm.models import Model, ModelRequest
 from haru_fsm.models.scripted import Line, ScriptedModel
 from haru_fsm.runs import Run
 from haru_fsm.stores.sqlite import SQLiteStore
-from haru_fsm.testing.crashes import CrashingStore, CrashPoint, Crasher, crashing_tools
+from haru_fsm.testing.crashes import Crasher, CrashingStore, CrashPoint, crashing_tools
 
 CONVERSATION = "c-killed"
 
@@ -34,12 +35,14 @@ async def work(task: dict[str, Any]) -> dict[str, Any]:
     app = app.with_tools(crashing_tools(app.make_tools, crasher, lambda name: _log(Path(task["effects"]), name)))
     store = CrashingStore(SQLiteStore(task["db"]), crasher)
     async with Engine(app, model=_model(task["model"]), store=store) as engine:
-        runs = await _asked(engine, task) if task["do"] == "ask" else await engine.resume_all()
+        runs = [] if task["do"] == "ask" else await engine.resume_all()
+        if task["do"] != "resume":
+            runs += await _asked(engine, task)
     ended = [run.model_dump(mode="json") for run in runs if isinstance(run, Run)]
     return {"runs": ended, "errors": [str(run) for run in runs if not isinstance(run, Run)], "counts": crasher.counts}
 
 
-async def _asked(engine: Engine, task: dict[str, Any]) -> list[Run]:
+async def _asked(engine: Engine, task: dict[str, Any]) -> list[Run | HaruError]:
     return [
         await engine.ask(text, customer_id=task["customer"], conversation_id=CONVERSATION, message_id=message_id)
         for message_id, text in task["messages"]

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +37,8 @@ PROPERTIES = (
     "two recoveries agree",
 )
 TIMEOUT_S = 120.0
+TOGETHER = 2
+"""Cases that are worked on at the same time; each has one process of its own at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +91,16 @@ def prove_kills(scenario: Scenario, *, progress: Callable[[int, int], None] | No
         undisturbed = calm.end()
         points = list(_points(told["counts"]))
         cases: list[tuple[CrashPoint, ...]] = [(point,) for point in points]
-        cases += [(point, CrashPoint("write", 1, "after")) for point in points]
-        for number, case in enumerate(cases, 1):
-            yield _prove(scenario, Path(folder) / str(number), case, undisturbed)
-            if progress is not None:
-                progress(number, len(cases))
+        cases += [(point, CrashPoint("write", 1, "after")) for point in points if point.when == "after"]
+
+        def prove(number: int) -> Verdict:
+            return _prove(scenario, Path(folder) / str(number), cases[number], undisturbed)
+
+        with ThreadPoolExecutor(TOGETHER) as pool:
+            for number, verdict in enumerate(pool.map(prove, range(len(cases))), 1):
+                if progress is not None:
+                    progress(number, len(cases))
+                yield verdict
 
 
 def _points(counts: dict[str, int]) -> Iterator[CrashPoint]:
@@ -110,8 +118,7 @@ def _prove(scenario: Scenario, folder: Path, points: tuple[CrashPoint, ...], und
     before = case.end()
     twin = case.copy(folder.with_name(folder.name + "-twin"))
     for one in (case, twin):
-        one.run("resume", None)
-        one.run("ask", None)
+        one.run("finish", None)
     end, other = case.end(), twin.end()
     broken = judge(before, end, undisturbed, expected=len(scenario.messages))
     if plain(end.steps) != plain(other.steps):
@@ -171,12 +178,11 @@ class _Case:
         """What is stored and what took place, as it is now."""
         log = self._folder / "effects"
         effects = Counter(log.read_text().split()) if log.exists() else Counter()
-        return End(asyncio.run(_load(self._folder / "haru.db")), effects)
+        database = self._folder / "haru.db"
+        return End(asyncio.run(_load(database)) if database.exists() else None, effects)
 
 
 async def _load(database: Path) -> Record | None:
-    if not database.exists():
-        return None
     store = SQLiteStore(database)
     try:
         return await store.load(CONVERSATION)
@@ -214,7 +220,10 @@ def _once(_before: End, end: End, undisturbed: End, _expected: int) -> str:
 
 def _keyed(record: Record, name: str) -> bool:
     """An effect whose tool accepts the call's key may be asked for again; its own store has it once."""
-    return any(entry.started is not None and entry.started.name == name and entry.started.keyed for entry in record.ledger.values())
+    return any(
+        entry.started is not None and entry.started.name == name and entry.started.keyed
+        for entry in record.ledger.values()
+    )
 
 
 def _doubtful(end: End) -> bool:
@@ -240,12 +249,18 @@ def _valid(before: End, end: End, _undisturbed: End, _expected: int) -> str:
 
 def _consumed(_before: End, end: End, _undisturbed: End, expected: int) -> str:
     ids = Counter(step.event.message_id for step in end.steps if isinstance(step.event, MessageReceived))
-    return "" if ids == Counter(f"m{number}" for number in range(1, expected + 1)) else f"messages journaled: {dict(ids)}"
+    return (
+        "" if ids == Counter(f"m{number}" for number in range(1, expected + 1)) else f"messages journaled: {dict(ids)}"
+    )
 
 
 def plain(steps: Sequence[Step]) -> list[Any]:
     """A journal without times, numbers and resumptions: what must be the same however often a process died."""
-    return [_timeless(step.model_dump(mode="json", exclude={"seq", "asked"})) for step in steps if not isinstance(step.event, Resumed)]
+    return [
+        _timeless(step.model_dump(mode="json", exclude={"seq", "asked"}))
+        for step in steps
+        if not isinstance(step.event, Resumed)
+    ]
 
 
 def _timeless(value: Any) -> Any:
@@ -258,5 +273,7 @@ def _timeless(value: Any) -> Any:
 def _difference(one: Sequence[Step], other: Sequence[Step]) -> str:
     for mine, theirs in zip(plain(one), plain(other), strict=False):
         if mine != theirs:
-            return f"{mine['event']['kind']} in {mine['source']} against {theirs['event']['kind']} in {theirs['source']}"
+            return (
+                f"{mine['event']['kind']} in {mine['source']} against {theirs['event']['kind']} in {theirs['source']}"
+            )
     return f"{len(plain(one))} steps against {len(plain(other))}"

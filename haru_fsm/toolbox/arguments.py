@@ -17,7 +17,17 @@ from haru_fsm.toolbox.shapes import encode
 from haru_fsm.toolbox.wording import describe
 
 _NOISE = frozenset(
-    ("tool_code", "tool_name", "tool_call", "function_name", "thought", "thoughts", "reasoning", "rationale", "thinking")
+    (
+        "tool_code",
+        "tool_name",
+        "tool_call",
+        "function_name",
+        "thought",
+        "thoughts",
+        "reasoning",
+        "rationale",
+        "thinking",
+    )
 )
 """Arguments that models add of themselves and that ask for nothing (google/adk-python#1014, #1656)."""
 _NOT_TEXT = "Characters that are no text, numbers that are no numbers or nesting without end were replaced."

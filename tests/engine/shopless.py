@@ -64,7 +64,12 @@ def broken(_argument: str) -> Any:
 
 
 def engine(
-    model: Model, *, tools: Tools | None = None, store: Store | None = None, clock: FakeClock | None = None, **limits: Any
+    model: Model,
+    *,
+    tools: Tools | None = None,
+    store: Store | None = None,
+    clock: FakeClock | None = None,
+    **limits: Any,
 ) -> Engine:
     """An engine on memory (or a given store) over the default table."""
     app = bare(Limits(**limits)).with_tools((tools or Tools()).make)
@@ -76,4 +81,6 @@ def engine(
 def states() -> Any:
     """The states package of the loaded app."""
     bare(Limits())
-    return next(module for name, module in sys.modules.items() if name.startswith("haru_app_") and name.endswith(".states"))
+    return next(
+        module for name, module in sys.modules.items() if name.startswith("haru_app_") and name.endswith(".states")
+    )

@@ -29,7 +29,9 @@ replies = st.one_of(
     ),
     st.builds(ModelFailed, reason=st.sampled_from(FailureReason), requests=st.integers(1, 4)),
 )
-behaviours = st.sampled_from([broken, not_done, lambda a: "x" * 40_000, lambda a: {1: float("nan"), "s": "\ud800"}, lambda a: None])
+behaviours = st.sampled_from(
+    [broken, not_done, lambda a: "x" * 40_000, lambda a: {1: float("nan"), "s": "\ud800"}, lambda a: None]
+)
 limits = st.fixed_dictionaries(
     {"max_steps": st.integers(1, 9), "max_tool_calls": st.integers(1, 9), "loop_nudges": st.integers(0, 3)},
     optional={"token_budget": st.integers(1, 3000), "loop_repeats": st.integers(2, 4), "deadline_s": st.just(0.5)},
@@ -98,7 +100,9 @@ async def test_a_stubborn_loop_costs_five_requests_and_two_runs() -> None:
     assert (done.steps, tools.runs["look(A)"]) == (5, 2)
     assert done.stopped_by is not None
     assert "Nudged" in done.stopped_by.guard
-    refusals = [part for content in model.requests[-1].contents for part in content["parts"] if "was not run" in str(part)]
+    refusals = [
+        part for content in model.requests[-1].contents for part in content["parts"] if "was not run" in str(part)
+    ]
     assert len(refusals) == 2
 
 

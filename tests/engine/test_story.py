@@ -27,11 +27,15 @@ async def test_a_day_at_the_counter() -> None:
         assert (first.steps, first.tool_runs, first.ticket, first.stopped_by) == (3, 3, None, None)
 
         # The same conversation goes on, and an effect takes place, once.
-        paid = await haru.ask("A 결제해 주세요", customer_id="C1", conversation_id=first.conversation_id, message_id="m2")
+        paid = await haru.ask(
+            "A 결제해 주세요", customer_id="C1", conversation_id=first.conversation_id, message_id="m2"
+        )
         assert (paid.answer, tools.runs["pay(A)"]) == ("결제했습니다.", 1)
 
         # The customer's phone sends the message a second time: the same run, the same reply.
-        again = await haru.ask("A 결제해 주세요", customer_id="C1", conversation_id=first.conversation_id, message_id="m2")
+        again = await haru.ask(
+            "A 결제해 주세요", customer_id="C1", conversation_id=first.conversation_id, message_id="m2"
+        )
         assert again == paid
         assert tools.runs["pay(A)"] == 1
 

@@ -27,7 +27,9 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await made.aclose()
 
 
-async def put(store: Store, conversation, *, expected: int = 0, owner: str | None = "me", over: str | None = None) -> None:
+async def put(
+    store: Store, conversation, *, expected: int = 0, owner: str | None = "me", over: str | None = None
+) -> None:
     await store.append(conversation, expected_seq=expected, owner=owner, over=over, lease_s=15)
 
 
@@ -142,7 +144,9 @@ async def test_a_noted_result_is_kept_in_the_ledger_and_read_back_whole(store: S
 
 async def test_ticket_and_step_are_there_together(store: Store) -> None:
     conversation = SMALL.advance(received(), ModelFailed(reason="empty"))
-    conversation = SMALL.advance(conversation, TicketOpened(ticket=a_ticket(), notice="접수 번호는 HT-0000000001입니다."))
+    conversation = SMALL.advance(
+        conversation, TicketOpened(ticket=a_ticket(), notice="접수 번호는 HT-0000000001입니다.")
+    )
     await put(store, conversation)
     assert [stored.ticket for stored in await store.tickets()] == [a_ticket()]
     record = await store.load("c-1")

@@ -1,0 +1,223 @@
+"""`haru fork`, `settle`, `verify`, `export`, `import`, `prune`: what one does with what is stored."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from haru_fsm.cli import exits, options
+from haru_fsm.cli.output import complain, say, say_json, tell
+from haru_fsm.cli.wiring import Given, run
+from haru_fsm.errors import SettingsError
+
+if TYPE_CHECKING:
+    from haru_fsm.runs import Run
+    from haru_fsm.stores import Outcome
+
+Conversation = Annotated[str, typer.Argument(metavar="ID", help="The conversation's id; `haru list` shows them.")]
+SPAN = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+
+
+def fork(
+    conversation: Conversation,
+    at: Annotated[int, typer.Option("--at", metavar="SEQ", help="The last step that the two share.")],
+    live: Annotated[
+        bool, typer.Option("--live", help="Let effects take place; without it the fork is a rehearsal.")
+    ] = False,
+    app: options.AppFolder = None,
+    db: options.Database = None,
+    model: options.ModelSpec = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Go on from an earlier step, in a conversation of its own.
+
+    It is a rehearsal: effects that the first conversation had are answered from its ledger, others are refused, and
+    tickets are marked.
+    """
+
+    async def work() -> Run:
+        async with Given(app, db, model).engine() as engine:
+            return await engine.fork(conversation, at=at, live=live)
+
+    ended = run(work())
+    if as_json:
+        say_json(ended.model_dump(mode="json"))
+    else:
+        say(ended.answer)
+        tell(f"conversation {ended.conversation_id} · {ended.state} · forked from {conversation} at step {at}")
+    return exits.OK
+
+
+def settle(
+    conversation: Conversation,
+    call: Annotated[str, typer.Argument(metavar="CALL", help="The call in doubt, as seq.position.")],
+    done: Annotated[
+        str | None, typer.Option("--done", metavar="RESULT", help="It took place; JSON, or a text.")
+    ] = None,
+    not_done: Annotated[bool, typer.Option("--not-done", help="It certainly did not take place.")] = False,
+    app: options.AppFolder = None,
+    db: options.Database = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Say how a call that is in doubt has ended. The model reads it before its next request."""
+    if (done is None) is not not_done:
+        raise SettingsError("Say either --done RESULT or --not-done.")
+    outcome = _outcome(done)
+
+    async def work() -> None:
+        async with Given(app, db, "offline").engine() as engine:
+            await engine.settle(conversation, call, outcome)
+
+    run(work())
+    if as_json:
+        say_json({"conversation_id": conversation, "call": call, **outcome.model_dump(mode="json")})
+    else:
+        say(f"call {call} of {conversation} is settled: {outcome.status}")
+    return exits.OK
+
+
+def _outcome(done: str | None) -> Outcome:
+    from haru_fsm.conversation import ResultStatus
+    from haru_fsm.stores import Outcome
+
+    if done is None:
+        return Outcome(status=ResultStatus.NOT_DONE, response={"error": "A person says: not done."}, by="person")
+    try:
+        result: Any = json.loads(done)
+    except ValueError:
+        result = done
+    return Outcome(status=ResultStatus.DONE, response={"result": result}, by="person")
+
+
+def verify(app: options.AppFolder = None, db: options.Database = None, as_json: options.AsJson = False) -> int:
+    """Read every journal against its checksums. Exit code 1 when one is damaged; nothing is changed."""
+
+    async def work() -> list[Any]:
+        from haru_fsm.transfer import verify as verified
+
+        async with Given(app, db).store() as store:
+            return [finding async for finding in verified(store)]
+
+    found = run(work())
+    damaged = [finding for finding in found if finding.damage]
+    if as_json:
+        say_json([{"conversation_id": each.conversation_id, "damage": each.damage} for each in found])
+    else:
+        for each in damaged:
+            say(str(each.damage))
+        say(f"{len(found)} conversations, {len(damaged)} damaged")
+    return exits.FAILED if damaged else exits.OK
+
+
+def export(
+    conversations: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Which; default: all.")] = None,
+    app: options.AppFolder = None,
+    db: options.Database = None,
+) -> int:
+    """Write conversations as JSON Lines to standard output. Each line carries a digest; the last says how many."""
+
+    async def work() -> int:
+        from haru_fsm.transfer import export as exported
+
+        count = 0
+        async with Given(app, db).store() as store:
+            async for line in exported(store, conversations or None):
+                sys.stdout.write(line + "\n")
+                count += 1
+        return count - 2
+
+    tell(f"{run(work())} conversations exported")
+    return exits.OK
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An export.")],
+    app: options.AppFolder = None,
+    db: options.Database = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Store the conversations of an export. A file that is cut off or changed is refused whole."""
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from error
+
+    async def work() -> tuple[int, int]:
+        from haru_fsm.transfer import import_lines
+
+        async with Given(app, db, "offline").engine() as engine:
+            return await import_lines(engine.store, lines)
+
+    new, known = run(work())
+    if as_json:
+        say_json({"imported": new, "already_there": known})
+    else:
+        say(f"{new} conversations imported, {known} were there already")
+    return exits.OK
+
+
+def prune(
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="90d", help="How long they have rested: 90d, 12h.")
+    ],
+    app: options.AppFolder = None,
+    db: options.Database = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Forget conversations that have rested for long. Never an open run, an open ticket or a call in doubt."""
+    span = re.fullmatch(r"(\d+(?:\.\d+)?)([dhms])", older_than.strip())
+    if span is None:
+        raise SettingsError(f"--older-than is {older_than!r}. Give a number and d, h, m or s, for example 90d.")
+    seconds = float(span[1]) * SPAN[span[2]]
+
+    async def work() -> int:
+        async with Given(app, db, "offline").engine() as engine:
+            return await engine.store.prune(engine.clock.now() - seconds)
+
+    forgotten = run(work())
+    if as_json:
+        say_json({"forgotten": forgotten})
+    else:
+        say(f"{forgotten} conversations forgotten")
+    return exits.OK
+
+
+def prove(
+    question: Annotated[str, typer.Argument(metavar="TEXT", help="What the customer asks.")] = "제 주문 어디쯤 왔나요?",
+    customer: Annotated[str, typer.Option("--customer", help="Who asks.")] = "C003",
+    kills: Annotated[bool, typer.Option("--kills", help="Kill the process at every point that matters.")] = False,
+    app: options.AppFolder = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Attack the app, and say which of its promises hold.
+
+    With --kills: the question is asked in a process that is killed (SIGKILL) after each durable write, before and after
+    each effect, and again during recovery; then it is resumed, and six properties are judged. Works on databases of
+    its own. Exit code 1 when a property is broken, with the shortest failing case.
+    """
+    if not kills:
+        raise SettingsError("Say what to prove: --kills.")
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from haru_fsm.testing.kills import PROPERTIES, Scenario, prove_kills
+
+    scenario = Scenario(Given(app).folder, customer, (question,))
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("killing and resuming")
+        verdicts = list(prove_kills(scenario, progress=lambda done, of: bar.update(task, completed=done, total=of)))
+    failed = [verdict for verdict in verdicts if verdict.broken]
+    if as_json:
+        say_json({"cases": len(verdicts), "broken": [{"case": each.name, **each.broken} for each in failed]})
+    else:
+        for name in PROPERTIES:
+            held = sum(name not in verdict.broken for verdict in verdicts)
+            say(f"{name}: {held} of {len(verdicts)} cases")
+    if failed:
+        complain(f"shortest failing case: killed {failed[0].name}: {next(iter(failed[0].broken.values()))}")
+    return exits.FAILED if failed else exits.OK
