@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from haru_fsm.machine import Row, Workflow
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED = frozenset("as choice class classDef default direction end fork join note state style".split())
+_RESERVED = frozenset(
+    ["as", "choice", "class", "classDef", "default", "direction", "end", "fork", "join", "note", "state", "style"]
+)
 _SPECIAL = {"#": "#35;", ";": "#59;", ":": "#58;", '"': "#34;", "<": "#60;", ">": "#62;"}
 
 

@@ -98,7 +98,7 @@ class FormatTooNew(StoreError):
     """The database was written in a format that this version of haru_fsm does not know."""
 
 
-class NotDone(Exception):  # noqa: N818 - a statement of fact that a tool makes, not an error of ours
+class NotDone(Exception):
     """Raised by a tool with an effect to say that the effect certainly did not take place, and why.
 
     Any other exception out of such a tool leaves its outcome *in doubt*, because nobody can know how far

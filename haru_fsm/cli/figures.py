@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import Any
 
 from haru_fsm.conversation import (
-    OUTSIDE,
     JSON,
+    OUTSIDE,
     ModelAnswered,
     ModelEvent,
     ModelFailed,

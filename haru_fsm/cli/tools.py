@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import complain, say, say_json, show, tell
+from haru_fsm.cli.output import complain, say_json, show, tell
 from haru_fsm.cli.wiring import Given, run, text_of
 from haru_fsm.errors import SettingsError, UnknownCustomer
 
@@ -109,11 +109,11 @@ def show_tools(chosen: tuple[Tool, ...]) -> None:
     for tool in chosen:
         fallback = as_text(tool.marks.fallback) if tool.marks.has_fallback else ""
         does = tool.declaration.description.partition("\n")[0]
-        row(made, tool.name, ", ".join(annotations(tool)), f"{tool.timeout_s:g} s", fallback, _takes(tool), does)
+        row(made, tool.name, ", ".join(marks_in_words(tool)), f"{tool.timeout_s:g} s", fallback, _takes(tool), does)
     show(made)
 
 
-def annotations(tool: Tool) -> list[str]:
+def marks_in_words(tool: Tool) -> list[str]:
     """What a tool says of itself, in words."""
     marks = tool.marks
     words = {

@@ -70,7 +70,7 @@ def read_body(body: object, request: JSON | None = None) -> Reply:
     `request` is the body that was sent; tokens are estimated from it where the reply does not count them.
     """
     safe = json_safe(body)
-    if isinstance(safe, list) and safe:
+    if isinstance(safe, list) and any(isinstance(chunk, dict) for chunk in safe):
         return _read_stream(merge_chunks(safe), len(safe), request)
     if not isinstance(safe, dict):
         return Problem(FailureReason.UNREADABLE, said("the reply is no object", safe))

@@ -7,6 +7,7 @@ SQLite's locks do not hold over a network.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import sqlite3
 import threading
@@ -30,7 +31,7 @@ T = TypeVar("T")
 APPLICATION_ID = 0x48415255  # "HARU"
 BUSY_TIMEOUT_S = 5.0
 RENEW_S = 2.0
-SUMMARY = "conversation_id, customer_id, state, resting, seq, run, created_at, updated_at, owner, lease_until, parent, rehearsal"
+SUMMARY = ", ".join(field.name for field in dataclasses.fields(Summary))
 PRUNABLE = (
     "resting = 1 AND updated_at < ? "
     "AND NOT EXISTS "

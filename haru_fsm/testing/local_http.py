@@ -33,7 +33,7 @@ class Fault(StrEnum):
     HANG = "hang"
     """Nothing is sent, and nothing closed, until the client gives up."""
     STALL = "stall"
-    """Half of the pieces are sent, and then nothing, until the client gives up."""
+    """Half of the pieces (or of the only one) are sent, and then nothing, until the client gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,11 @@ def _sent(answer: Answer) -> bytes:
 
 
 def _pieces(answer: Answer) -> tuple[bytes, ...]:
-    return answer.pieces[: max(1, len(answer.pieces) // 2)] if answer.fault is Fault.STALL else answer.pieces
+    if answer.fault is not Fault.STALL:
+        return answer.pieces
+    if len(answer.pieces) == 1:
+        return (answer.pieces[0][: len(answer.pieces[0]) // 2],)
+    return answer.pieces[: len(answer.pieces) // 2]
 
 
 def _phrase(status: int) -> str:

@@ -17,7 +17,7 @@ _TELLING = 4
 
 
 @functools.lru_cache(maxsize=512)
-def secret_fields(kind: type) -> frozenset[str]:
+def secret_fields(kind: Any) -> frozenset[str]:
     """The fields of a model or dataclass that are marked Secret."""
     if issubclass(kind, BaseModel):
         hints: dict[str, Any] = {name: info.rebuild_annotation() for name, info in kind.model_fields.items()}

@@ -26,6 +26,8 @@ from pydantic_core import CoreSchema, core_schema
 from haru_fsm.errors import ToolError
 
 _ATTRIBUTE = "__haru_tool__"
+CALL = "__call__"
+"""The method that makes an object a tool; its marks are the object's."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -214,7 +216,7 @@ def _marked(function: F, words: dict[str, Any]) -> F:
 
 def marks_of(function: Callable[..., Any]) -> Marks:
     """The marks of a function, method, partial or callable object; NO_MARKS where it has none."""
-    for layer in (function, getattr(type(function), "__call__", None)):
+    for layer in (function, getattr(type(function), CALL, None)):
         marks = getattr(layer, _ATTRIBUTE, None)
         if isinstance(marks, Marks):
             return marks

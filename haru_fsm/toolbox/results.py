@@ -217,7 +217,8 @@ class _Reader:
         if callable(unpack) and hasattr(value, "dtype"):
             return self.read(unpack())
         kind = type(value)
-        if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+        plain: Any = object
+        if kind.__str__ is plain.__str__ and kind.__repr__ is plain.__repr__:
             return self._unreadable(value)
         return _ADDRESS.sub("", safe_text(str(value)))
 

@@ -23,7 +23,7 @@ from haru_fsm.clock import Clock
 from haru_fsm.conversation import JSON
 from haru_fsm.errors import NotDone
 from haru_fsm.toolbox import results
-from haru_fsm.toolbox.marks import Marks
+from haru_fsm.toolbox.marks import CALL, Marks
 from haru_fsm.toolbox.threads import THREADS, Job, Threads
 
 Kind = Literal["returned", "not_done", "raised", "timed_out", "cancelled"]
@@ -271,7 +271,7 @@ class _Task(_Attempt):
         _given_up.add(self.task)
         # asyncio.run cancels and awaits every registered task before it returns; one that swallows its cancellation
         # would keep the process for ever. (asyncio documents this function for task implementations.)
-        asyncio.tasks._unregister_task(self.task)  # type: ignore[attr-defined]
+        asyncio.tasks._unregister_task(self.task)
         self.task._log_destroy_pending = False  # type: ignore[attr-defined]
         return False
 
@@ -292,7 +292,7 @@ async def _collected(values: AsyncIterator[Any]) -> list[Any]:
 def _is_async(function: Callable[..., Any]) -> bool:
     while isinstance(function, functools.partial):
         function = function.func
-    for layer in (function, inspect.unwrap(function), getattr(type(function), "__call__", None)):
+    for layer in (function, inspect.unwrap(function), getattr(type(function), CALL, None)):
         if inspect.iscoroutinefunction(layer) or inspect.isasyncgenfunction(layer):
             return True
     return False

@@ -45,6 +45,10 @@ encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, s
 """Canonical JSON: sorted keys, no blanks. ValueError for NaN and the infinities, which are no JSON."""
 
 
+_typed_dict: Any = typing_extensions.TypedDict
+"""The functional form, with fields that are known only now."""
+
+
 class Kind(StrEnum):
     """What a shape is, as far as repair is concerned."""
 
@@ -184,7 +188,7 @@ class ArgumentsShape(Shape):
             else typing_extensions.NotRequired[param.hint]
             for param in parameters
         }
-        hint: Any = typing_extensions.TypedDict("arguments", fields)  # type: ignore[operator]
+        hint: Any = _typed_dict("arguments", fields)
         hint.__pydantic_config__ = ConfigDict(extra="forbid")
         super().__init__(hint)
         self._parameters = parameters

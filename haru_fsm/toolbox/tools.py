@@ -51,7 +51,7 @@ class Tool:
     @property
     def timeout_s(self) -> float:
         """Seconds for one attempt."""
-        return self._callee.timeout_s
+        return float(self._callee.timeout_s)
 
     @property
     def worst_case_s(self) -> float:

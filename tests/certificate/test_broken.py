@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,7 +31,13 @@ from haru_fsm.machine import AllOf, AnyOf, Guard, Not, Row, Workflow
 from .driving import round_and_round
 from .tables import Asked, Free, Shared, Visits, table
 
-AWAIT, EXECUTE, OBSERVE, ESCALATE, DONE = "AWAIT_MODEL", "EXECUTE_TOOLS", "APPEND_OBSERVATION", "ESCALATE_TICKET", "DONE"
+AWAIT, EXECUTE, OBSERVE, ESCALATE, DONE = (
+    "AWAIT_MODEL",
+    "EXECUTE_TOOLS",
+    "APPEND_OBSERVATION",
+    "ESCALATE_TICKET",
+    "DONE",
+)
 SEEDS = range(12)
 
 
@@ -90,7 +97,7 @@ def sound(rng: random.Random) -> Plan:
         Row(ToolsRequested, AWAIT, ESCALATE, when=stubborn),
         Row(ToolsRequested, AWAIT, OBSERVE, when=circles, answer=Answer.NUDGE),
         Row(ToolsRequested, AWAIT, EXECUTE),
-        *(Row(ToolsExecuted, source, target) for source, target in zip(chain[:-1], chain[1:], strict=True)),
+        *(Row(ToolsExecuted, source, target) for source, target in itertools.pairwise(chain)),
         Row(ObservationAppended, OBSERVE, ESCALATE, when=spent),
         Row(ObservationAppended, OBSERVE, AWAIT),
         Row(TicketOpened, ESCALATE, ESCALATE, rests=True),
@@ -141,7 +148,9 @@ def asked_where_nothing_raises_it(plan: Plan, rng: random.Random) -> Plan:
 
 def self_loop_that_does_not_rest(plan: Plan, rng: random.Random) -> Plan:
     rows = list(plan.rows)
-    at = rng.choice([number for number, row in enumerate(rows) if row.event in (ModelFailed, ToolsExecuted, TicketOpened)])
+    at = rng.choice(
+        [number for number, row in enumerate(rows) if row.event in (ModelFailed, ToolsExecuted, TicketOpened)]
+    )
     row = rows[at]
     if row.event is TicketOpened or rng.random() < 0.3:
         rows[at] = replace(row, target=row.sources[0], rests=False)

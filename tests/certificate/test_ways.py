@@ -13,7 +13,13 @@ from haru_fsm.machine import AllOf, AnyOf, Guard, Not, atoms
 
 from .tables import Asked, Free, Visits
 
-GUARDS: list[Guard] = [Free("f"), Free("g"), Visits("v", 3, frozenset({"S"})), Visits("w", 3, frozenset({"T"})), Asked("a", 2)]
+GUARDS: list[Guard] = [
+    Free("f"),
+    Free("g"),
+    Visits("v", 3, frozenset({"S"})),
+    Visits("w", 3, frozenset({"T"})),
+    Asked("a", 2),
+]
 
 composites: st.SearchStrategy[Guard] = st.recursive(
     st.sampled_from(GUARDS),

@@ -96,7 +96,9 @@ def test_a_long_page_is_cut():
         st.none() | st.integers() | st.text(st.characters(exclude_categories=[])),
         lambda inner: (
             st.lists(inner, max_size=3)
-            | st.dictionaries(st.sampled_from(["error", "message", "status", "details", "violations"]), inner, max_size=4)
+            | st.dictionaries(
+                st.sampled_from(["error", "message", "status", "details", "violations"]), inner, max_size=4
+            )
         ),
         max_leaves=8,
     ),

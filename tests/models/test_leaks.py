@@ -9,7 +9,10 @@ from haru_fsm.models.speech import Speech
 
 LEAKS = [
     (["THOUGHT: 고객이 화났다. 사과부터.\n\n불편을 드려 죄송합니다."], "불편을 드려 죄송합니다."),
-    (["THOUGHT: He is angry.\n\nI should apologise first.\n\n불편을 드려 죄송합니다.\n\n감사합니다."], "불편을 드려 죄송합니다.\n\n감사합니다."),
+    (
+        ["THOUGHT: He is angry.\n\nI should apologise first.\n\n불편을 드려 죄송합니다.\n\n감사합니다."],
+        "불편을 드려 죄송합니다.\n\n감사합니다.",
+    ),
     (["**Thought:** I must look.\n\nAnswer: 배송중입니다."], "배송중입니다."),
     (["Thinking: hmm\n최종 답변: 배송중입니다."], "배송중입니다."),
     (["thought\nThe user asked me.\n\nNow I describe.", "배송중입니다."], "배송중입니다."),

@@ -114,7 +114,9 @@ def test_a_reply_without_an_answer_is_empty_however_it_is_worded(body):
     assert problem(body).reason is FailureReason.EMPTY
 
 
-@pytest.mark.parametrize("text", ["<html><body>Error 502</body></html>", "", "  ", "[]", "null", "3", '"x"', "{", "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["<html><body>Error 502</body></html>", "", "  ", "[]", "null", "3", '"x"', "{", "[" * 100_000]
+)
 def test_what_is_no_object_is_unreadable(text):
     read = read_text(text)
     assert isinstance(read, Problem)
@@ -224,7 +226,8 @@ def test_one_call_without_a_name_spoils_the_reply(made):
 
 
 @pytest.mark.parametrize(
-    "made", [{"name": "a", "willContinue": True}, {"name": "a", "partialArgs": [{"jsonPath": "$.x", "stringValue": "y"}]}]
+    "made",
+    [{"name": "a", "willContinue": True}, {"name": "a", "partialArgs": [{"jsonPath": "$.x", "stringValue": "y"}]}],
 )
 def test_one_call_that_is_not_whole_spoils_the_reply(made):
     read = problem(reply(call("b"), {"functionCall": made}))
@@ -376,7 +379,9 @@ candidates = st.fixed_dictionaries(
     {},
     optional={
         "content": mostly(
-            st.fixed_dictionaries({}, optional={"role": mostly(st.just("model")), "parts": mostly(st.lists(mostly(parts)))})
+            st.fixed_dictionaries(
+                {}, optional={"role": mostly(st.just("model")), "parts": mostly(st.lists(mostly(parts)))}
+            )
         ),
         "finishReason": mostly(st.sampled_from(["STOP", "STOP", "MAX_TOKENS", "NEW"])),
         "finishMessage": mostly(st.just("undeclared function: x")),

@@ -73,7 +73,9 @@ async def test_a_usable_reply_is_the_outcome():
 
 
 async def test_an_unusable_reply_is_asked_for_again_in_other_words_and_everything_is_counted():
-    asking = Scripted(problem("empty", usage=SPENT, finish_reason="STOP", detail="an empty reply"), problem("recitation"), ANSWER)
+    asking = Scripted(
+        problem("empty", usage=SPENT, finish_reason="STOP", detail="an empty reply"), problem("recitation"), ANSWER
+    )
     outcome = await ask(asking)
     assert isinstance(outcome, ModelAnswered)
     assert (outcome.requests, outcome.usage.total) == (3, 240)
@@ -106,7 +108,9 @@ async def test_what_cannot_get_better_is_final_at_once(reason):
 
 
 def test_the_reasons_that_are_final():
-    assert {"prompt_blocked", "bad_request", "too_large", "wrong_key", "unknown_model", "quota", "deadline"} <= set(FINAL)
+    assert {"prompt_blocked", "bad_request", "too_large", "wrong_key", "unknown_model", "quota", "deadline"} <= set(
+        FINAL
+    )
 
 
 async def test_hints_about_calls_name_the_tools():
@@ -168,7 +172,9 @@ async def test_a_wait_that_would_end_too_late_is_not_begun(wait, timeout):
 
 
 async def test_retries_and_re_asks_are_counted_apart():
-    asking = Scripted(problem("server"), problem("empty"), problem("server"), problem("empty"), problem("server"), ANSWER)
+    asking = Scripted(
+        problem("server"), problem("empty"), problem("server"), problem("empty"), problem("server"), ANSWER
+    )
     outcome = await ask(asking, model_retries=2, http_retries=3)
     assert isinstance(outcome, ModelAnswered)
     assert outcome.requests == 6

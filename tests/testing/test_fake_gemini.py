@@ -16,7 +16,9 @@ def post(gemini: FakeGemini, body=USER, *, method: str = "generateContent", key:
     """Status and text of one request, sent by the plainest of clients."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(
-        f"{gemini.base_url}/v1beta/models/{model}:{method}", raw, {"x-goog-api-key": key, "content-type": "application/json"}
+        f"{gemini.base_url}/v1beta/models/{model}:{method}",
+        raw,
+        {"x-goog-api-key": key, "content-type": "application/json"},
     )
     try:
         with urllib.request.urlopen(request, timeout=5) as response:

@@ -1,0 +1,78 @@
+"""The same conversation on the engine: the starter's workflow with its guards, one read-only tool, the SQLite store.
+
+Nothing is left out or made cheaper: arguments are validated, calls run under their time-out, guards judge every step,
+the journal carries its checksums. Only the limits are far away, so that 160 steps are one run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bench import workload
+from haru_fsm import App, Engine, Limits, load_app, tool
+from haru_fsm.conversation import ModelAnswered, ToolsRequested
+from haru_fsm.models import ModelOutcome, ModelRequest
+from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.stores.sqlite import SQLiteStore
+
+LIMITS = Limits(max_steps=100_000, max_tool_calls=100_000)
+ROOT = Path(__file__).parent.parent
+
+
+@tool(read_only=True)
+async def list_parcels(customer: str, page: int) -> dict[str, Any]:
+    """List one page of a customer's parcels.
+
+    Args:
+        customer: The customer's number.
+        page: Which page, from 0.
+    """
+    return workload.page(page)
+
+
+@cache
+def app() -> App:
+    """The starter's workflow, and one tool."""
+    starter = load_app(ROOT, limits=LIMITS)
+    return App(workflow=starter.workflow, make_tools=lambda _session: [list_parcels], limits=LIMITS)
+
+
+def model(n: int) -> ScriptedModel:
+    """A model that asks for `n` pages and answers."""
+    return ScriptedModel(_script(n))
+
+
+def _script(n: int) -> Callable[[ModelRequest], ModelOutcome]:
+    def line(request: ModelRequest) -> ModelOutcome:
+        # The question, then a pair of contents for each result.
+        results = (len(request.contents) - 1) // 2
+        content = workload.reply(results, n)
+        return ModelAnswered(content=content) if results >= n else ToolsRequested(content=content)
+
+    return line
+
+
+@asynccontextmanager
+async def engine(path: Path, n: int) -> AsyncIterator[Engine]:
+    """An engine on a database of its own, warm: connections are open, code has run once."""
+    async with Engine(app(), model=model(3), store=SQLiteStore(path)) as running:
+        await converse(running, "warm", 3)
+        running.model = model(n)
+        yield running
+
+
+async def converse(running: Engine, conversation: str, n: int) -> None:
+    """The whole conversation of `n` steps. Raises RuntimeError where it did not end in its answer after all steps."""
+    run = await running.ask(workload.QUESTION, customer_id=workload.CUSTOMER, conversation_id=conversation)
+    if run.answer != workload.ANSWER or (run.steps, run.tool_runs) != (n + 1, n):
+        raise RuntimeError(f"{conversation} did not go its {n} steps: it ended after {run.tool_runs}")
+
+
+async def converse_together(running: Engine, conversations: int, n: int) -> None:
+    """So many conversations at once, in one event loop."""
+    await asyncio.gather(*(converse(running, f"c{index}", n) for index in range(conversations)))

@@ -1,0 +1,153 @@
+"""Streamed, a reply means what it means unstreamed; it is told as it comes, and half of it is no answer."""
+
+import asyncio
+import random
+
+import pytest
+
+from haru_fsm.clock import FakeClock
+from haru_fsm.conversation import ModelAnswered, ModelFailed, ToolsRequested
+from haru_fsm.limits import Limits
+from haru_fsm.models import Declaration, ModelRequest
+from haru_fsm.models.gemini import GeminiModel
+from haru_fsm.testing.fake_gemini import FakeGemini, call, error, reply
+
+USER = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
+ANSWER = "고객님의 주문은 지금 배송중이며, 내일 도착할 예정입니다."
+
+
+async def streamed(script, heard, *, limits=None, clock=None):
+    async with FakeGemini(script) as gemini:
+        model = GeminiModel(
+            "gemini-flash-latest",
+            api_key="test",
+            base_url=gemini.base_url,
+            limits=limits or Limits(),
+            clock=clock or FakeClock(),
+            rng=random.Random(1),
+        )
+        asked = ModelRequest("", (USER,), [Declaration("get_order", "")], requests_left=8, on_text=heard)
+        try:
+            return gemini, await model.respond(asked)
+        finally:
+            await model.aclose()
+
+
+async def test_text_is_told_piece_by_piece():
+    heard: list[str] = []
+    gemini, outcome = await streamed([reply(ANSWER)], heard.append)
+    assert gemini.received[0].streamed
+    assert isinstance(outcome, ModelAnswered)
+    assert outcome.text == "".join(heard) == ANSWER
+    assert len(heard) > 3
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        reply(ANSWER),
+        reply({"text": "요약 생각", "thought": True}, ANSWER, {"text": "", "thoughtSignature": "AQID"}),
+        reply("확인할게요.", {**call("get_order", order_id="HR1"), "thoughtSignature": "AQID"}, call("get_order")),
+        reply({"functionCall": {"name": "get_order", "args": "{}"}}),
+        reply({"functionCall": {"name": "get_order"}, "thoughtSignature": "not base64!"}),
+        reply("THOUGHT: 사과부터\n\n죄송합니다."),
+        reply("새 필드", finish="STOP", groundingMetadata={"x": 1}),
+    ],
+    ids=str,
+)
+async def test_streamed_or_not_a_reply_means_the_same(body):
+    outcomes = [(await streamed([body], heard))[1] for heard in (None, [].append)]
+    assert outcomes[0] == outcomes[1]
+    assert isinstance(outcomes[0], ModelAnswered | ToolsRequested)
+
+
+@pytest.mark.parametrize("finish", ["MAX_TOKENS", "MALFORMED_FUNCTION_CALL", "SAFETY", "SOMETHING_NEW"])
+async def test_streamed_or_not_a_reply_fails_the_same(finish):
+    body = reply("반쪽", finish=finish, finishMessage="왜냐하면")
+    outcomes = [(await streamed([body], heard, limits=Limits(model_retries=0)))[1] for heard in (None, [].append)]
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0].detail == "왜냐하면"
+
+
+async def test_a_blocked_prompt_ends_a_stream_too():
+    _, outcome = await streamed([{"promptFeedback": {"blockReason": "SAFETY"}}], [].append)
+    assert (outcome.kind, outcome.reason, outcome.requests) == ("model_failed", "prompt_blocked", 1)
+
+
+async def test_a_stream_that_ends_half_way_is_a_broken_wire_and_what_it_spent_counts():
+    half = [reply("고객님의 주문은", finish=None, usage={"promptTokenCount": 70, "totalTokenCount": 70})]
+    heard: list[str] = []
+    gemini, outcome = await streamed([half, reply(ANSWER)], heard.append)
+    assert isinstance(outcome, ModelAnswered)
+    assert [incident.reason for incident in outcome.incidents] == ["transport"]
+    assert outcome.usage.total == 70 + 120
+    # What was heard stays heard; the second attempt is not streamed, and the outcome holds.
+    assert heard == ["고객님의 주문은"]
+    assert [received.streamed for received in gemini.received] == [True, False]
+
+
+async def test_a_stream_that_breaks_before_anything_was_heard_is_streamed_again():
+    heard: list[str] = []
+    script = [{"transport": "close"}, error(503, "overloaded"), reply(ANSWER)]
+    gemini, outcome = await streamed(script, heard.append)
+    assert isinstance(outcome, ModelAnswered)
+    assert "".join(heard) == ANSWER
+    assert all(received.streamed for received in gemini.received)
+
+
+async def test_an_error_in_the_middle_of_a_stream_is_that_error():
+    broken = [reply("고객님", finish=None), {"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}]
+    _, outcome = await streamed([broken], [].append, limits=Limits(http_retries=0))
+    assert isinstance(outcome, ModelFailed)
+    assert (outcome.reason, outcome.incidents[0].http_status) == ("server", 503)
+    assert outcome.usage.total == 120
+
+
+async def test_a_stream_that_is_cut_in_the_middle_of_a_chunk():
+    item = {"transport": "truncate", "body": reply(ANSWER)}
+    _, outcome = await streamed([item], [].append, limits=Limits(http_retries=0))
+    assert (outcome.kind, outcome.reason) == ("model_failed", "transport")
+
+
+async def test_a_call_in_pieces_is_not_run():
+    pieces = [
+        reply({"functionCall": {"name": "get_order", "willContinue": True}}, finish=None),
+        reply({"functionCall": {"partialArgs": [{"jsonPath": "$.order_id", "stringValue": "HR"}]}}),
+    ]
+    _, outcome = await streamed([pieces, reply(call("get_order", order_id="HR1"))], [].append)
+    assert isinstance(outcome, ToolsRequested)
+    assert [incident.reason for incident in outcome.incidents] == ["partial_call"]
+
+
+async def test_leaked_thoughts_are_not_told():
+    heard: list[str] = []
+    _, outcome = await streamed([reply("THOUGHT: 보상은 말하지 말 것\n\n죄송합니다.")], heard.append)
+    assert "".join(heard) == outcome.text == "죄송합니다."
+
+
+async def test_a_watcher_that_raises_does_not_cost_the_answer(caplog):
+    def raises(_piece):
+        raise RuntimeError("the terminal has gone")
+
+    _, outcome = await streamed([reply(ANSWER)], raises)
+    assert outcome.text == ANSWER
+    assert "the terminal has gone" in caplog.text
+
+
+async def test_text_is_told_before_the_reply_is_complete():
+    first, last = asyncio.Event(), asyncio.Event()
+
+    async def script():
+        return [reply("안녕하세요. ", finish=None), reply("끝.")]
+
+    def heard(piece):
+        (last if first.is_set() else first).set()
+
+    async with FakeGemini([script()], pause_s=0.02) as gemini:
+        model = GeminiModel("m", api_key="test", base_url=gemini.base_url, clock=FakeClock())
+        task = asyncio.create_task(model.respond(ModelRequest("", (USER,), on_text=heard)))
+        await first.wait()
+        assert not last.is_set()
+        assert not task.done()
+        assert (await task).text == "안녕하세요. 끝."
+        await model.aclose()
