@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from haru_fsm.certificate import certify
+from haru_fsm.certificate import require_sound
 from haru_fsm.errors import AppError, HaruError, UnknownCustomer
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow, atoms
@@ -48,7 +48,7 @@ class App:
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        certify(self.workflow, limits=self.limits)
+        require_sound(self.workflow)
 
     def with_tools(self, make_tools: Callable[[Any], Tools]) -> App:
         """The same app with other tools."""

@@ -26,7 +26,18 @@ from haru_fsm.errors import EndlessWorkflow, WorkflowError
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow
 
-__all__ = ["Bound", "Certificate", "Costs", "Move", "Problem", "ProblemKind", "Stretch", "certify", "problems"]
+__all__ = [
+    "Bound",
+    "Certificate",
+    "Costs",
+    "Move",
+    "Problem",
+    "ProblemKind",
+    "Stretch",
+    "certify",
+    "problems",
+    "require_sound",
+]
 
 
 class Bound(BaseModel):
@@ -86,9 +97,7 @@ def certify(workflow: Workflow, *, limits: Limits | None = None, costs: Costs | 
     could go on for ever, and WorkflowError for anything else that `problems` finds; the message lists all of it.
     """
     graph = read(workflow)
-    found = problems_of(graph)
-    if found:
-        _refuse(found)
+    _refuse(problems_of(graph))
     figures = Figures(graph, costs if costs is not None else Costs.of(limits if limits is not None else Limits()))
     return Certificate(**{name: _bound(workflow, getattr(figures, name)) for name in Certificate.model_fields})
 
@@ -98,7 +107,17 @@ def problems(workflow: Workflow) -> tuple[Problem, ...]:
     return problems_of(read(workflow))
 
 
+def require_sound(workflow: Workflow) -> None:
+    """Refuse a workflow that may not run; the figures of one that may are not worked out.
+
+    Raises EndlessWorkflow and WorkflowError, as `certify`.
+    """
+    _refuse(problems(workflow))
+
+
 def _refuse(found: tuple[Problem, ...]) -> None:
+    if not found:
+        return
     message = found[0].text
     if len(found) > 1:
         message = f"This workflow has {len(found)} problems:\n" + "\n".join(f"* {problem.text}" for problem in found)

@@ -8,6 +8,8 @@ from haru_fsm.conversation import JSON
 from haru_fsm.models.replies import as_dict, as_list
 
 _FINAL_ON_CANDIDATE = ("finishReason", "finishMessage", "citationMetadata", "safetyRatings", "continuationToken")
+_COUNTS = frozenset({"promptTokenCount", "candidatesTokenCount", "totalTokenCount"})
+"""Each chunk that counts counts all that was spent so far; some say only how the traffic is paid for."""
 
 
 def merge_chunks(chunks: Iterable[object]) -> JSON:
@@ -21,8 +23,8 @@ def merge_chunks(chunks: Iterable[object]) -> JSON:
     parts: list[object] = []
     for chunk in map(as_dict, chunks):
         body.update({key: value for key, value in chunk.items() if key not in ("candidates", "usageMetadata")})
-        if usage := as_dict(chunk.get("usageMetadata")):
-            body["usageMetadata"] = as_dict(body.get("usageMetadata")) | usage
+        if (usage := as_dict(chunk.get("usageMetadata"))).keys() & _COUNTS:
+            body["usageMetadata"] = usage
         if (latest := _first_candidate(chunk)) is None:
             continue
         candidate.update({key: latest[key] for key in _FINAL_ON_CANDIDATE if latest.get(key) is not None})

@@ -19,6 +19,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typing_extensions
 from pydantic import BeforeValidator
 
+TYPED_DICT: Any = typing_extensions.TypedDict
+"""The functional form, for fields that are known only when it is called."""
+
 
 def modern(hint: Any) -> Any:
     """The same hint with these corrections; what needs none comes back as it is."""
@@ -61,7 +64,7 @@ def _modern_typed_dict(hint: Any) -> Any:
         name: modern(found) if name in hint.__required_keys__ else typing_extensions.NotRequired[modern(_bare(found))]
         for name, found in hints.items()
     }
-    made: Any = typing_extensions.TypedDict(hint.__name__, fields)  # type: ignore[operator]
+    made: Any = TYPED_DICT(hint.__name__, fields)
     made.__doc__ = hint.__doc__
     return made
 

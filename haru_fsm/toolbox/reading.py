@@ -269,9 +269,8 @@ def _docstring(name: str, layered: Layers) -> docstring_parser.Docstring:
 def _description(doc: docstring_parser.Docstring) -> str:
     """Everything that is not about a parameter or an exception: those the model reads elsewhere, or not at all."""
     parts = [doc.short_description, doc.long_description]
-    for meta in doc.meta:
-        if not isinstance(meta, docstring_parser.DocstringParam | docstring_parser.DocstringRaises):
-            parts.append(_section(meta))
+    said_elsewhere = docstring_parser.DocstringParam | docstring_parser.DocstringRaises
+    parts.extend(_section(meta) for meta in doc.meta if not isinstance(meta, said_elsewhere))
     return "\n\n".join(part.strip() for part in parts if part and part.strip())
 
 

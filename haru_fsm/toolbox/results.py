@@ -178,7 +178,8 @@ class _Reader:
         return dumped if isinstance(dumped, dict) else {"root": dumped}
 
     def _fields(self, value: Any, names: list[str]) -> dict[str, Any]:
-        hidden = secret_fields(type(value))
+        kind: Any = type(value)
+        hidden = secret_fields(kind)
         self.secrets.extend(getattr(value, name, None) for name in hidden)
         return {name: REDACTED if name in hidden else getattr(value, name, None) for name in names}
 

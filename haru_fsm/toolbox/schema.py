@@ -36,7 +36,7 @@ def for_models(schema: JSON) -> JSON:
     definitions: JSON = schema.get("$defs", {})
     recursive = {name for name in definitions if _reaches(name, name, definitions, set())}
     translate = _Translation(definitions, recursive)
-    result = translate(schema)
+    result: JSON = translate(schema)
     result.pop("additionalProperties", None)
     if translate.used:
         result["$defs"] = {name: translate(definitions[name]) for name in sorted(recursive)}

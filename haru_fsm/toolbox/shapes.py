@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, ValidationEr
 from pydantic_core import PydanticUndefined
 from typing_extensions import is_typeddict
 
+from haru_fsm.toolbox.hints import TYPED_DICT
 from haru_fsm.toolbox.marks import MISSING, Won, WonAmount
 from haru_fsm.toolbox.reading import Parameter
 
@@ -43,10 +44,6 @@ _MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping, coll
 
 encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
 """Canonical JSON: sorted keys, no blanks. ValueError for NaN and the infinities, which are no JSON."""
-
-
-_typed_dict: Any = typing_extensions.TypedDict
-"""The functional form, with fields that are known only now."""
 
 
 class Kind(StrEnum):
@@ -188,7 +185,7 @@ class ArgumentsShape(Shape):
             else typing_extensions.NotRequired[param.hint]
             for param in parameters
         }
-        hint: Any = _typed_dict("arguments", fields)
+        hint: Any = TYPED_DICT("arguments", fields)
         hint.__pydantic_config__ = ConfigDict(extra="forbid")
         super().__init__(hint)
         self._parameters = parameters

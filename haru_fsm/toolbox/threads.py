@@ -7,6 +7,7 @@ ones, and another takes its place, up to a second bound: a carrier that hangs fi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable
@@ -75,10 +76,9 @@ class Threads:
                 self._wanted -= 1
                 self._stuck += begun
                 job.state = _State.GIVEN_UP
-                try:
+                # Where the machine has no more threads, those that are there go on.
+                with contextlib.suppress(RuntimeError):
                     self._grow()
-                except RuntimeError:
-                    pass  # the machine has no more threads; those that are there go on
         return not begun
 
     def _grow(self) -> None:

@@ -56,7 +56,7 @@ class Tool:
     @property
     def worst_case_s(self) -> float:
         """Seconds that one call may take: every attempt to its time-out, with the waits between them."""
-        waits = sum(min(FIRST_WAIT_S * 2**index, LONGEST_WAIT_S) for index in range(self.marks.retries))
+        waits: float = sum(min(FIRST_WAIT_S * 2**index, LONGEST_WAIT_S) for index in range(self.marks.retries))
         return self.timeout_s * (1 + self.marks.retries) + waits
 
     @property

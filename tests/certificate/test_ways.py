@@ -81,9 +81,3 @@ def test_every_assignment_is_covered_by_a_way_that_asks_no_more(conditions: list
                 asked >= {guard for guard, tripped in way.items() if not tripped and guard.limit is not None}
                 for way in ways[row]
             )
-
-
-def test_many_guards_side_by_side_have_few_ways() -> None:
-    pairs = [AllOf(Free(f"a{n}"), Free(f"b{n}")) for n in range(40)]
-    ways = ways_to_fire([*pairs, AnyOf(*pairs, *(Visits(f"v{n}", 2, frozenset({"S"})) for n in range(40))), None])
-    assert [len(each) for each in ways] == [*[1] * 40, 1, 1]

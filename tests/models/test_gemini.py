@@ -96,7 +96,7 @@ async def test_no_call_is_run_behind_our_back_and_no_continuation_is_followed():
 
 
 async def test_what_is_not_finite_never_goes_out_bare():
-    async with playing({"raw_text": json.dumps(reply(call("a", n=float("nan"))))}) as (gemini, model):
+    async with playing({"raw_text": json.dumps(reply(call("a", n=float("nan"))))}) as (_, model):
         outcome = await model.respond(request())
     assert outcome.calls[0].args == {"n": "NaN"}
 

@@ -279,10 +279,10 @@ def test_the_chunks_of_a_stream_are_one_reply():
     chunks = [
         reply("배송", finish=None, usage={}),
         reply({"text": "생각", "thought": True}, finish=None, usage={}),
-        reply({"text": "중", "thought": True}, finish=None, usage={"promptTokenCount": 5}),
+        reply({"text": "중", "thought": True}, finish=None, usage={"promptTokenCount": 5, "thoughtsTokenCount": 3}),
         reply("중입", finish=None, usage={}),
         reply("니다.", finish=None, usage={}),
-        reply({"text": "", "thoughtSignature": "AQID"}, usage={"candidatesTokenCount": 7}),
+        reply({"text": "", "thoughtSignature": "AQID"}, usage={"promptTokenCount": 5, "candidatesTokenCount": 7}),
     ]
     read = usable(chunks)
     assert read.content["parts"] == [
@@ -291,7 +291,7 @@ def test_the_chunks_of_a_stream_are_one_reply():
         {"text": "중입니다."},
         {"text": "", "thoughtSignature": "AQID"},
     ]
-    assert (read.usage.prompt, read.usage.answer) == (5, 7)
+    assert (read.usage.prompt, read.usage.thoughts, read.usage.answer) == (5, 0, 7)  # the last count is the whole
 
 
 def test_a_stream_that_does_not_say_that_it_is_over_was_cut():
