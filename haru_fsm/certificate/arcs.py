@@ -32,6 +32,9 @@ class Place(NamedTuple):
     rests: bool = False
 
 
+MOST_WAYS = 200
+"""Ways of firing that are told apart at one (state, event)."""
+
 START = Place("", rests=True)
 """Before the run. No arc leads back to it."""
 
@@ -286,6 +289,15 @@ def _binds(guard: Guard) -> bool:
 
 def _least(ways: list[Verdicts], later: frozenset[Guard]) -> list[Verdicts]:
     """The ways that ask least. A value matters as long as `later` guards include it."""
+    kept = _undercut(ways, later)
+    if len(kept) <= MOST_WAYS:
+        return kept
+    # Too many to tell apart. A guard that promises nothing may then change its mind from row to row, which allows more
+    # than can happen, and never less.
+    return _undercut([{guard: way[guard] for guard in way if _binds(guard)} for way in kept], later)
+
+
+def _undercut(ways: list[Verdicts], later: frozenset[Guard]) -> list[Verdicts]:
     marks = [(_passed(way), frozenset(item for item in way.items() if item[0] in later)) for way in ways]
     kept: list[int] = []
     for number in sorted(range(len(ways)), key=lambda n: len(marks[n][0]) + len(marks[n][1])):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -40,10 +39,10 @@ def ask(
     db: options.Database = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Take one message of a customer to its ending: an answer, or a ticket whose number is told.
+    """Take one message of a customer to its ending.
 
-    Shows each step once it is durable, then what the customer reads. With --json the steps go to standard error, and
-    standard output is the run.
+    That is an answer, or a ticket whose number is told. Shows each step once it is durable, then what the
+    customer reads. With --json the steps go to standard error, and standard output is the run.
 
     Exit codes: 0 an ending was reached, 2 wrong usage or bad input, 1 anything else.
     """
@@ -94,10 +93,10 @@ def resume(
     db: options.Database = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Carry on what a process left unfinished: one conversation, or all of them.
+    """Carry on what a process left unfinished.
 
-    A conversation at rest is shown as it is. Runs that another living process works on are left to it. With --json
-    standard output is the run, or with --all the list of runs.
+    One conversation, or all of them. A conversation at rest is shown as it is. Runs that another living process
+    works on are left to it. With --json standard output is the run, or with --all the list of runs.
     """
     given = Given(app, db, model, max_steps)
     if (conversation_id is None) is not every:
@@ -185,7 +184,11 @@ def chat(
     One line is one message. /quit or Ctrl-D leaves; Ctrl-C stops a run, which the next message carries on first.
     """
     given = Given(app, db, model, max_steps)
-    from haru_fsm.cli.chatting import Chat
+    import asyncio
 
+    from haru_fsm.cli.chatting import Chat
+    from haru_fsm.cli.logs import prepare_logs
+
+    prepare_logs()
     with asyncio.Runner() as runner:
         return runner.run(Chat.begin(given, customer, conversation)).talk(runner)

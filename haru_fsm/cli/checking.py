@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def check(max_steps: options.MaxSteps = None, app: options.AppFolder = None, as_json: options.AsJson = False) -> int:
-    """Prove that every run of the app's workflow ends, and say what one run can cost at worst.
+    """Prove that every run of the app's workflow ends.
 
-    A workflow that could run for ever is refused, with the shortest endless loop. Exit codes: 0 accepted, 1 refused,
-    2 there is no app to check.
+    Says what one run can cost at worst, and how. A workflow that could run for ever is refused, with the
+    shortest endless loop. Exit codes: 0 accepted, 1 refused, 2 there is no app to check.
     """
     given = Given(app, max_steps=max_steps)
     try:
@@ -58,11 +58,11 @@ def show_certificate(workflow: Workflow, certificate: Certificate) -> None:
     """A certificate for people: the figures, then each path that leads to one."""
     from haru_fsm.cli.timeline import row, table
 
-    say(f"Every run ends: {len(workflow.states)} states, {len(workflow.rows)} rows. One run takes at most:")
-    made = table("what", "at most", right=("at most",))
+    say(f"Every run ends: {len(workflow.states)} states, {len(workflow.rows)} rows. The worst case of one run:")
+    made = table("what", "figure", right=("figure",))
     paths: dict[str, list[str]] = {}
     for name, bound, path in certificate.table():
-        row(made, name, bound.removeprefix("at most "))
+        row(made, name, bound)
         if path:
             paths.setdefault(path, []).append(name)
     show(made)

@@ -52,7 +52,8 @@ def show_conversations(found: Sequence[Summary]) -> None:
 
     made = table("conversation", "customer", "state", "runs", "steps", "last moved (UTC)", right=("runs", "steps"))
     for one in found:
-        state = one.state if one.resting else f"{one.state} (unfinished)"
+        notes = [*([] if one.resting else ["unfinished"]), *(["rehearsal"] if one.rehearsal else [])]
+        state = f"{one.state} ({', '.join(notes)})" if notes else one.state
         row(made, one.conversation_id, one.customer_id, state, one.run, one.seq, when(one.updated_at))
     show(made)
 
@@ -66,9 +67,10 @@ def show_(
     db: options.Database = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """One conversation's timeline: each step with its event, state, tokens, time, guard, calls and results.
+    """One conversation's timeline.
 
-    With --json: its facts, its steps as they are journaled, and its tickets.
+    Each step with its event, state, tokens, time, guard, calls and results. With --json: its facts, its steps
+    as they are journaled, and its tickets.
     """
     record, tickets = run(_record(Given(app, db), conversation_id))
     if as_json:
@@ -104,6 +106,8 @@ def show_record(record: Record, tickets: Sequence[StoredTicket]) -> None:
     one = record.summary
     state = "at rest" if one.resting else "unfinished"
     say(f"conversation {one.conversation_id} · customer {one.customer_id} · began {began(record.steps)} UTC")
+    if one.parent is not None:
+        say(f"forked from {one.parent}{', a rehearsal' if one.rehearsal else ''}")
     show(timeline(record.steps))
     for entry in doubts(record.ledger.values()):
         say(f"in doubt: call {entry.call} {entry.started.name if entry.started else ''}")

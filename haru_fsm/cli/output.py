@@ -60,7 +60,7 @@ def show(*renderables: RenderableType) -> None:
     with console.capture() as captured:
         for renderable in renderables:
             console.print(renderable, markup=False, highlight=False)
-    _write(sys.stdout, captured.get().rstrip("\n"))
+    _write(sys.stdout, "\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def _console() -> Console:

@@ -17,7 +17,8 @@ PARTS = ("states", "tools", "data")
 WRITTEN = {
     "haru.toml": "haru.toml",
     "README.md": "README.md",
-    "gitignore": "memory_store/.gitignore",
+    "gitignore": ".gitignore",
+    "memory_gitignore": "memory_store/.gitignore",
 }
 """Our templates, and where they go in an app."""
 
@@ -25,9 +26,10 @@ Target = Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write
 
 
 def new(target: Target, as_json: options.AsJson = False) -> int:
-    """Write the starter app into a folder: a workflow, tools, data and settings that are yours to change.
+    """Write the starter app into a folder.
 
-    A folder that holds anything is refused, and nothing is written.
+    A workflow, tools, data and settings that are yours to change. A folder that holds anything is refused, and
+    nothing is written.
     """
     write_app(target)
     if as_json:

@@ -13,6 +13,7 @@ from rich.text import Text
 from haru_fsm.cli.narration import VERBS, trip_line
 from haru_fsm.cli.output import printable
 from haru_fsm.conversation import (
+    HistoryAdopted,
     MessageReceived,
     ModelAnswered,
     ModelEvent,
@@ -36,7 +37,7 @@ RESULT_CHARS = 200
 
 def table(*columns: str, right: Iterable[str] = ()) -> Table:
     """An empty table in the style of all of ours; `right` names the columns of figures."""
-    made = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for column in columns:
         made.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return made
@@ -105,6 +106,9 @@ def _lines(step: Step, calls: tuple[ToolCall, ...]) -> Iterator[str]:
             yield f"{ticket_id}: {cut(reply)}"
         case Resumed(worker=worker):
             yield worker
+        case HistoryAdopted(contents=contents, repairs=repairs):
+            yield f"{len(contents)} contents of another loop"
+            yield from (f"  repaired: {repair}" for repair in repairs)
     if isinstance(step.event, ModelEvent):
         yield from _troubles(step.event)
 

@@ -40,9 +40,10 @@ def tools(
     db: options.Database = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """The tools of the app: what they take, what they do to the world, their time-outs and fallbacks.
+    """The tools of the app, and what they say of themselves.
 
-    With TOOL: one tool and its whole declaration, as a model reads it.
+    What they take, what they do to the world, their time-outs and fallbacks. With TOOL: one tool and its whole
+    declaration, as a model reads it.
     """
     given = Given(app, db)
     box = _toolbox(given.load(), customer or run(_latest_customer(given)))
@@ -181,10 +182,10 @@ def call(
     db: options.Database = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Run one tool by hand, as it would be run for a model: arguments repaired, within its time, result made safe.
+    """Run one tool by hand, as it would be run for a model.
 
-    It really runs: a tool with an effect has it. Exit codes: 0 it came back with a value, 1 it did not, 2 its
-    arguments were refused.
+    Arguments are repaired, its time is limited, its result is made safe for JSON. It really runs: a tool with
+    an effect has it. Exit codes: 0 it came back with a value, 1 it did not, 2 its arguments were refused.
     """
     loaded = Given(app, db).load()
     made = run(_called(_found(_toolbox(loaded, customer), name), _arguments(text_of(args))))

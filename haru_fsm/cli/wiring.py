@@ -5,7 +5,6 @@ Everything heavy is imported when it is needed: `haru --help` needs none of it.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import shlex
 import sys
@@ -112,6 +111,11 @@ def new_conversation() -> str:
 
 def run(work: Coroutine[Any, Any, T], interrupted: str = "Interrupted.") -> T:
     """Run a command's work to its end; Ctrl-C ends it with a line that says how to go on."""
+    import asyncio
+
+    from haru_fsm.cli.logs import prepare_logs
+
+    prepare_logs()
     try:
         return asyncio.run(work)
     except KeyboardInterrupt:

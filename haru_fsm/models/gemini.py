@@ -7,7 +7,7 @@ reply as the text that came over the wire (`reading.py`).
 
 Not perfect: `generate_content_stream` refuses to give raw replies (3.6.1: "not supported in streaming methods"), and
 one odd chunk there loses the whole reply. So streams are read from the client one level below it, which is not a
-public one; `tests/models/test_gemini.py` fails when that level moves.
+public one; `tests/models/test_gemini_streams.py` fails when that level moves.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from haru_fsm.models.gemini_request import build_body
 from haru_fsm.models.reading import read_body, read_text, read_usage
 from haru_fsm.models.replies import Problem, Reply
 from haru_fsm.models.retrying import Attempt, Persistence
+from haru_fsm.models.scrub import scrub
 
 if TYPE_CHECKING:
     from google.genai import Client
@@ -148,7 +149,7 @@ def _connect(key: str | None, base_url: str | None, api_version: str | None) -> 
     try:
         return Client(api_key=key, http_options=HttpOptions(base_url=base_url, api_version=api_version))
     except Exception as error:
-        raise ModelError(f"The Gemini client cannot be set up: {error}") from error
+        raise ModelError(f"The Gemini client cannot be set up: {scrub(str(error), key)}") from error
 
 
 def _http_options(timeout_s: float, body: JSON | None = None) -> HttpOptions:

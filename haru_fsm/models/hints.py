@@ -2,7 +2,7 @@
 
 The notes are in Korean, the language of the answer that is wanted, and in English, in which models follow
 instructions best. None of them says that something got lost: a model that is told so performs its last action again
-(google-gemini/gemini-cli and others; field case F003).
+(field case F003).
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from haru_fsm.json_safe import safe_text
 from haru_fsm.models.leaks import certain
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,7 @@ class Speech:
     def hear(self, piece: str) -> None:
         """The model has written this much more."""
         if self.listening and piece:
-            self._written += piece
+            self._written += safe_text(piece)
             self._say(certain(self._written.lstrip()))
 
     def attempt_failed(self) -> None:

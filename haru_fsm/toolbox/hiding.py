@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Iterator
 from typing import Any, get_type_hints
 
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
+from haru_fsm.toolbox.hints import is_marked, mentions
 from haru_fsm.toolbox.marks import MISSING, REDACTED, Secret
-from haru_fsm.toolbox.reading import is_marked
 from haru_fsm.toolbox.shapes import Kind, Shape
 
 _TELLING = 4
@@ -27,7 +28,7 @@ def secret_fields(kind: Any) -> frozenset[str]:
         except Exception:
             # A hint that cannot be resolved may be a secret one: its text decides, on the safe side.
             return frozenset(field.name for field in dataclasses.fields(kind) if "Secret" in str(field.type))
-    return frozenset(name for name, hint in hints.items() if is_marked(hint, Secret))
+    return frozenset(name for name, hint in hints.items() if mentions(hint, Secret))
 
 
 def mentions_secret(hint: Any) -> bool:
@@ -78,13 +79,24 @@ def hide(hint: Any, value: Any, secrets: list[Any]) -> Any:
 
 def scrub(value: Any, secrets: list[Any]) -> Any:
     """JSON without the secrets, wherever they turn up in it."""
-    words = {str(_revealed(secret)) for secret in secrets if secret is not None and not isinstance(secret, bool)} - {""}
+    words = set(_words(secrets)) - {""}
     return _scrubbed(value, sorted(words, key=len, reverse=True)) if words else value
 
 
-def _revealed(secret: Any) -> Any:
-    reveal = getattr(secret, "get_secret_value", None)
-    return reveal() if callable(reveal) else secret
+def _words(secret: Any) -> Iterator[str]:
+    """The texts that must not be seen, of a secret that may be a collection of them."""
+    match secret:
+        case None | True | False:
+            return
+        case dict():
+            yield from _words(list(secret.values()))
+        case list() | tuple() | set() | frozenset():
+            for item in secret:
+                yield from _words(item)
+        case SecretStr():
+            yield secret.get_secret_value()
+        case _:
+            yield str(secret)
 
 
 def _scrubbed(value: Any, words: list[str]) -> Any:

@@ -38,6 +38,19 @@ def modern(hint: Any) -> Any:
     return hint if changed == args else _rebuilt(hint, origin, changed)
 
 
+def is_marked(hint: Any, marker: type) -> bool:
+    """Whether a hint carries a marker, as the class or as an instance of it; in `X | None`, whether X does."""
+    origin = get_origin(hint)
+    if origin is Annotated and any(mark is marker or isinstance(mark, marker) for mark in hint.__metadata__):
+        return True
+    return origin in (Annotated, Union, types.UnionType) and any(is_marked(arg, marker) for arg in get_args(hint))
+
+
+def mentions(hint: Any, marker: type) -> bool:
+    """Whether a marker stands anywhere in a hint, as in `list[Annotated[str, Secret]]`."""
+    return is_marked(hint, marker) or any(mentions(arg, marker) for arg in get_args(hint))
+
+
 def _rebuilt(hint: Any, origin: Any, args: tuple[Any, ...]) -> Any:
     if origin is Annotated:
         return Annotated[args]

@@ -13,13 +13,13 @@ import re
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 import docstring_parser
 from pydantic.fields import FieldInfo
 
 from haru_fsm.errors import ToolError
-from haru_fsm.toolbox.hints import modern
+from haru_fsm.toolbox.hints import is_marked, mentions, modern
 from haru_fsm.toolbox.marks import MISSING, IdempotencyKey, Secret
 
 _WORD = re.compile(r"\w+")
@@ -123,7 +123,7 @@ def read(name: str, layered: Layers) -> Reading:
     doc = _docstring(name, layered)
     described = {param.arg_name.lstrip("*"): _flat(param.description) for param in doc.params}
     parameters = [_parameter(name, layered, param) for param in _signature(name, layered).parameters.values()]
-    secrets = {param.name for param in parameters if is_marked(param.hint, Secret)} | _bound_secrets(layered)
+    secrets = {param.name for param in parameters if mentions(param.hint, Secret)} | _bound_secrets(layered)
     open_ones = [param for param in parameters if param.name not in layered.bound_names]
     for param in open_ones:
         if param.name in secrets and param.required:
@@ -234,13 +234,6 @@ def _cells(function: Callable[..., Any], hints: Mapping[str, Any]) -> tuple[Any,
     return tuple((name, value) for name, value in _closure(function).items() if name in words)
 
 
-def is_marked(hint: Any, marker: type) -> bool:
-    """Whether a hint carries a marker, as the class or as an instance of it, also inside of `X | None`."""
-    if get_origin(hint) is Annotated and any(m is marker or isinstance(m, marker) for m in hint.__metadata__):
-        return True
-    return any(is_marked(arg, marker) for arg in get_args(hint) if get_origin(arg) is not None)
-
-
 def _bound_secrets(layered: Layers) -> set[str]:
     """Secret parameters that are already bound by position, and so no longer in the outer signature."""
     try:
@@ -248,7 +241,7 @@ def _bound_secrets(layered: Layers) -> set[str]:
     except (TypeError, ValueError):
         return set()
     hints = _hints(layered.function, set(names))
-    return {name for name, hint in hints.items() if is_marked(hint, Secret)}
+    return {name for name, hint in hints.items() if mentions(hint, Secret)}
 
 
 # --------------------------------------------------------------------------- docstring

@@ -11,11 +11,12 @@ from haru_fsm.clock import Clock
 from haru_fsm.limits import Limits
 from haru_fsm.models import Declaration
 from haru_fsm.toolbox.arguments import Prepared, Refused, prepare
+from haru_fsm.toolbox.attempts import Callee
 from haru_fsm.toolbox.declaration import declare
 from haru_fsm.toolbox.hiding import mentions_secret
 from haru_fsm.toolbox.marks import Marks, marks_of
 from haru_fsm.toolbox.reading import secret_values
-from haru_fsm.toolbox.running import FIRST_WAIT_S, LONGEST_WAIT_S, Callee, OnLate, Outcome, run
+from haru_fsm.toolbox.running import OnLate, Outcome, run, wait_s
 from haru_fsm.toolbox.threads import THREADS, Threads
 
 _NO_KEY = "It was not begun: it needs the key of a call, and this call has none."
@@ -56,7 +57,7 @@ class Tool:
     @property
     def worst_case_s(self) -> float:
         """Seconds that one call may take: every attempt to its time-out, with the waits between them."""
-        waits: float = sum(min(FIRST_WAIT_S * 2**index, LONGEST_WAIT_S) for index in range(self.marks.retries))
+        waits = sum(wait_s(attempt) for attempt in range(1, self.marks.retries + 1))
         return self.timeout_s * (1 + self.marks.retries) + waits
 
     @property

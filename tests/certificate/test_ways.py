@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haru_fsm.certificate.arcs import Verdicts, ways_to_fire
+from haru_fsm.certificate.arcs import MOST_WAYS, Verdicts, ways_to_fire
 from haru_fsm.machine import AllOf, AnyOf, Guard, Not, atoms
 
 from .tables import Asked, Free, Visits
@@ -81,3 +81,16 @@ def test_every_assignment_is_covered_by_a_way_that_asks_no_more(conditions: list
                 asked >= {guard for guard, tripped in way.items() if not tripped and guard.limit is not None}
                 for way in ways[row]
             )
+
+
+def test_many_guards_side_by_side_have_few_ways() -> None:
+    pairs = [AllOf(Free(f"a{n}"), Free(f"b{n}")) for n in range(40)]
+    budgets = AnyOf(*(Visits(f"v{n}", 2, frozenset({"S"})) for n in range(40)))
+    assert [len(each) for each in ways_to_fire([*pairs, budgets, None])] == [1] * 42
+
+
+def test_ways_that_cannot_be_told_apart_are_taken_to_allow_more() -> None:
+    pairs = [AllOf(Free(f"a{n}"), Free(f"b{n}")) for n in range(40)]
+    ways = ways_to_fire([*pairs, AnyOf(*pairs, Visits("v", 2, frozenset({"S"}))), None])
+    assert all(ways)
+    assert max(map(len, ways)) <= MOST_WAYS

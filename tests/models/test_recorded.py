@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import FailureReason, ModelAnswered, ToolsRequested
+from haru_fsm.limits import Limits
+from haru_fsm.models import ModelRequest
+from haru_fsm.models.gemini import GeminiModel
 from haru_fsm.models.gemini_chunks import merge_chunks
 from haru_fsm.models.gemini_errors import read_error
 from haru_fsm.models.reading import read_body, read_text
 from haru_fsm.models.replies import Problem, Usable
-from haru_fsm.testing.fake_gemini import split_into_chunks
+from haru_fsm.testing.fake_gemini import FakeGemini, split_into_chunks
 from haru_fsm.testing.strict import check_contents
 
 TRAFFIC = Path(__file__).parents[3] / "shared" / "data" / "gemini_http.jsonl.gz"
@@ -136,3 +140,23 @@ def test_the_leaked_thought_among_them_is_not_shown():
     leaked = [meaning for _, meaning in read() if isinstance(meaning, Usable) and meaning.shown is not None]
     assert len(leaked) == 1
     assert leaked[0].shown.startswith("The returned image shows")
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_the_real_client_comes_to_the_same_outcomes(streamed):
+    """One in five of them over HTTP, plain or in chunks: nothing is lost between the wire and the reading."""
+    rows = [row for row in recorded() if row["response_body"] and row["response_status"] == 200]
+    rows = [row for row in rows if row["streaming"] is streamed][::5]
+    async with FakeGemini([row["response_body"] for row in rows]) as gemini:
+        limits = Limits(model_retries=0, http_retries=0)
+        model = GeminiModel("m", api_key="test", base_url=gemini.base_url, limits=limits, clock=FakeClock())
+        for row in rows:
+            outcome = await model.respond(ModelRequest("", (USER,), on_text=[].append if streamed else None))
+            meaning = read_body(row["response_body"])
+            if isinstance(meaning, Problem):
+                assert (outcome.reason, outcome.detail) == (meaning.reason, meaning.incident().detail)
+            else:
+                assert outcome.content == meaning.content
+            assert outcome.usage.total == meaning.usage.total or meaning.usage.estimated
+        await model.aclose()
+    assert gemini.overruns == 0

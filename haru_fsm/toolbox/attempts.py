@@ -1,0 +1,246 @@
+"""One attempt at a call: in a thread or as a task, given up when its time is over.
+
+Waiting for a tool ends in time, whatever the tool does. One that hangs, ignores its cancellation or blocks a thread is
+given up and not waited for, neither by the run nor by the end of the process; if it ends all the same, `Afterwards`
+hears of it.
+
+Not perfect: an async tool that blocks the event loop (time.sleep, a long computation) blocks everyone, and no time
+limit can help; write it as a plain function, and it gets a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import contextvars
+import functools
+import inspect
+import logging
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from haru_fsm.conversation import JSON
+from haru_fsm.errors import NotDone
+from haru_fsm.toolbox import results
+from haru_fsm.toolbox.marks import CALL, Marks
+from haru_fsm.toolbox.threads import THREADS, Job, Threads
+
+Kind = Literal["returned", "not_done", "raised", "timed_out", "cancelled"]
+
+_CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+_log = logging.getLogger("haru_fsm.toolbox")
+_given_up: set[asyncio.Task[Any]] = set()
+"""Tasks that nobody waits for any more; held, so that they are not collected while they still run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of one attempt."""
+
+    kind: Kind
+    response: JSON
+    begun: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A function as it is called: what to call, how, and how to read what it gives."""
+
+    name: str
+    function: Callable[..., Any]
+    marks: Marks
+    timeout_s: float
+    """Seconds for one attempt."""
+    returns: Any = None
+    """The return annotation, where it marks secrets; else None."""
+    secrets: tuple[Any, ...] = ()
+    threads: Threads = THREADS
+    is_async: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_async", _is_async(self.function))
+
+    def read(self, value: Any) -> Ended:
+        """The end of an attempt that returned this."""
+        return Ended("returned", results.response(value, hints=self.returns, secrets=self.secrets))
+
+    def failed(self, error: BaseException) -> Ended:
+        """The end of an attempt that raised this."""
+        if isinstance(error, NotDone):
+            return Ended("not_done", results.failure(error, named=False, secrets=self.secrets))
+        kind: Kind = "cancelled" if isinstance(error, _CANCELLED) else "raised"
+        return Ended(kind, results.failure(error, secrets=self.secrets))
+
+
+class Afterwards(Protocol):
+    """Who hears of an attempt after it was given up."""
+
+    def given_up(self) -> None:
+        """It is not waited for any more, and will arrive."""
+        ...
+
+    def arrived(self, ended: Ended) -> None:
+        """It has ended."""
+        ...
+
+    def over(self) -> None:
+        """The run itself was cancelled."""
+        ...
+
+
+async def attempt(callee: Callee, arguments: dict[str, Any], limit_s: float, late: Afterwards) -> Ended:
+    """One attempt within `limit_s` seconds. CancelledError comes out only where the run itself is cancelled."""
+    if limit_s <= 0:
+        return _not_begun("no time was left")
+    call = functools.partial(callee.function, **arguments)
+    begin = _Task if callee.is_async else _Thread
+    try:
+        under_way = begin(callee, call, late)
+    except RuntimeError as error:
+        return _not_begun(str(error))
+    try:
+        await asyncio.wait((under_way.ended,), timeout=limit_s)
+    except asyncio.CancelledError:
+        under_way.give_up()
+        late.over()
+        raise
+    if under_way.ended.done():
+        return under_way.ended.result()
+    if under_way.give_up():
+        return _not_begun(f"too many other calls were running for {limit_s:g}s")
+    return Ended("timed_out", {"error": f"timeout after {limit_s:g}s"})
+
+
+def _not_begun(why: str) -> Ended:
+    return Ended("not_done", {"error": f"It was not begun: {why}."}, begun=False)
+
+
+class _Attempt:
+    """A call under way. `ended` is for whoever waits; when nobody does any more, the end is told late."""
+
+    def __init__(self, callee: Callee, call: Callable[[], Any], late: Afterwards) -> None:
+        self.callee, self.call, self.late = callee, call, late
+        self.loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[Ended] = self.loop.create_future()
+        self.given_up = False
+        self.task: asyncio.Task[Ended] | None = None
+
+    def arrive(self, ended: Ended) -> None:
+        """The call has ended; to be called in the loop."""
+        if self.given_up:
+            self.late.arrived(ended)
+        elif not self.ended.done():
+            self.ended.set_result(ended)
+
+    def give_up(self) -> bool:
+        """Wait no longer. True: it had not begun, and never will."""
+        self.given_up = True
+        if not self.ended.done() and self.stop():
+            return True
+        self.late.given_up()
+        if self.ended.done():
+            self.late.arrived(self.ended.result())
+        return False
+
+    def stop(self) -> bool:
+        """Ask it to stop, without waiting for that. True as in `give_up`."""
+        if self.task is not None:
+            self.task.cancel()
+            _abandon(self.task)
+        return False
+
+    def follow(self, call: Callable[[], Any]) -> None:
+        """Go on in the loop, as a task of its own."""
+        self.task = self.loop.create_task(self._awaited(call))
+        self.task.add_done_callback(self._done)
+
+    async def _awaited(self, call: Callable[[], Any]) -> Ended:
+        try:
+            value = call()
+            value = await (_collected(value) if isinstance(value, AsyncIterator) else value)
+            return self.callee.read(results.drained(value))
+        except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # SystemExit would end the loop
+            return self.callee.failed(error)
+
+    def _done(self, task: asyncio.Task[Ended]) -> None:
+        _given_up.discard(task)
+        if task.cancelled():
+            self.arrive(self.callee.failed(asyncio.CancelledError("the tool was cancelled")))
+        elif task.exception() is None:
+            self.arrive(task.result())
+
+
+class _Task(_Attempt):
+    """An async function."""
+
+    def __init__(self, callee: Callee, call: Callable[[], Any], late: Afterwards) -> None:
+        super().__init__(callee, call, late)
+        self.follow(call)
+
+
+class _Thread(_Attempt):
+    """A plain function, in a thread, with the caller's context variables."""
+
+    def __init__(self, callee: Callee, call: Callable[[], Any], late: Afterwards) -> None:
+        super().__init__(callee, call, late)
+        self.job: Job = callee.threads.submit(functools.partial(contextvars.copy_context().run, self._work))
+
+    def stop(self) -> bool:
+        super().stop()
+        return self.callee.threads.give_up(self.job)
+
+    def _work(self) -> None:
+        try:
+            value = self.call()
+            if inspect.isawaitable(value):
+                return self._tell(self._go_on, value)
+            ended = self.callee.read(results.drained(value))
+        except BaseException as error:  # SystemExit of a tool ends the tool, not the thread
+            ended = self.callee.failed(error)
+        self._tell(self.arrive, ended)
+
+    def _tell(self, what: Callable[[Any], None], value: Any) -> None:
+        try:
+            self.loop.call_soon_threadsafe(what, value)
+        except RuntimeError:
+            _log.debug("%s ended after its event loop was closed", self.callee.name)
+
+    def _go_on(self, value: Any) -> None:
+        """A plain function that gave something to be awaited: that belongs to the loop."""
+        if not self.given_up:
+            self.follow(lambda: value)
+            return
+        if inspect.iscoroutine(value):
+            value.close()
+        self.late.arrived(self.callee.failed(asyncio.CancelledError()))
+
+
+def _abandon(task: asyncio.Task[Any]) -> None:
+    """Have nobody wait for a task, not even the end of the process.
+
+    `asyncio.run` cancels and awaits every registered task before it returns, and one that swallows its cancellation
+    would keep the process for ever. asyncio documents this function for those who implement tasks.
+    """
+    if not task.done():
+        _given_up.add(task)
+        asyncio.tasks._unregister_task(task)
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+
+
+async def _collected(values: AsyncIterator[Any]) -> list[Any]:
+    found = results.Drained()
+    async for value in values:
+        found.append(value)
+        if len(found) > results.MOST_ITEMS:
+            break
+    return found
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    layers = (function, getattr(type(function), CALL, None))
+    return any(inspect.iscoroutinefunction(layer) or inspect.isasyncgenfunction(layer) for layer in layers)
