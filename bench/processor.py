@@ -88,7 +88,9 @@ def _guards(workflow: Workflow, behind: Conversation, ahead: Sequence[tuple[Step
     """Every guard folds each line; every guard of a row that is asked judges its event."""
     asked = {
         step.event.kind: [
-            guard for row in workflow.rows_for(step.source, type(step.event)) for guard in atoms(row.when)
+            (guard, workflow.guards.index(guard))
+            for row in workflow.rows_for(step.source, type(step.event))
+            for guard in atoms(row.when)
         ]
         for step in ahead[0]
     }
@@ -96,9 +98,9 @@ def _guards(workflow: Workflow, behind: Conversation, ahead: Sequence[tuple[Step
     def judged(steps: tuple[Step, ...]) -> None:
         memos = behind.memos
         for step in steps:
-            for guard in asked[step.event.kind]:
-                guard.judge(memos[guard], step.event)
-            memos = {guard: guard.fold(memo, step) for guard, memo in memos.items()}
+            for guard, place in asked[step.event.kind]:
+                guard.judge(memos[place], step.event)
+            memos = tuple(guard.fold(memo, step) for guard, memo in zip(workflow.guards, memos, strict=True))
 
     return processor_us([partial(judged, steps) for steps in ahead], plan.repetitions)
 

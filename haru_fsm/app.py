@@ -24,7 +24,6 @@ from haru_fsm.certificate import require_sound
 from haru_fsm.errors import AppError, HaruError, UnknownCustomer
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow, atoms
-from haru_fsm.models import Declaration
 from haru_fsm.session import Session
 from haru_fsm.toolbox import Toolbox
 
@@ -80,12 +79,6 @@ class App:
             for row in self.workflow.rows
         ]
         return hashlib.blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
-
-
-def definition_of(declarations: Sequence[Declaration]) -> str:
-    """Digest of what tools are and take; descriptions are no part of it."""
-    parts = [[declaration.name, declaration.parameters] for declaration in declarations]
-    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 # --------------------------------------------------------------------------- folders

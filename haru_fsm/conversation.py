@@ -366,7 +366,7 @@ class Conversation:
     state: str
     resting: bool = True
     steps: tuple[Step, ...] = field(default=(), repr=False)
-    memos: Mapping[Any, Any] = field(default_factory=dict, repr=False)
+    memos: tuple[Any, ...] = field(default=(), repr=False)
     parent: str | None = None
     """The conversation that this one was forked from."""
     rehearsal: bool = False

@@ -238,11 +238,12 @@ class Row:
 class _Cursor:
     """What `transitions` moves: the current state, the event being judged, and the row that fired."""
 
-    __slots__ = ("asked", "event", "memos", "row", "state", "trip")
+    __slots__ = ("asked", "event", "memos", "places", "row", "state", "trip")
 
-    def __init__(self, state: str, memos: Mapping[Guard, Any], event: Event) -> None:
+    def __init__(self, state: str, memos: Sequence[Any], places: Mapping[int, int], event: Event) -> None:
         self.state = state
         self.memos = memos
+        self.places = places
         self.event = event
         self.row: Row | None = None
         self.trip: Trip | None = None
@@ -263,7 +264,7 @@ class _Cursor:
                 return _together(trips) if trips else guard.trip(0, guard.name)
             case Not(guard=part):
                 return None if self.judge(part) else guard.trip(0, guard.name)
-        trip = guard.judge(self.memos[guard], self.event)
+        trip = guard.judge(self.memos[self.places[id(guard)]], self.event)
         if trip is None and isinstance(guard, Counted):
             self.asked.append(type(guard).__name__)
         return trip
@@ -355,7 +356,10 @@ class Workflow:
         named = (str(state) for row in self.rows for state in (*row.sources, row.target))
         self.states: tuple[str, ...] = tuple(dict.fromkeys([self.initial, *named, *self.work]))
         self.gives: dict[str, tuple[type[Event], ...]] = {state: events_of(work) for state, work in self.work.items()}
-        self.guards: tuple[Guard, ...] = tuple(dict.fromkeys(a for row in self.rows for a in atoms(row.when)))
+        asked = [guard for row in self.rows for guard in atoms(row.when)]
+        self.guards: tuple[Guard, ...] = tuple(dict.fromkeys(asked))
+        # Guards are found by identity while a step is judged: hashing a frozen dataclass costs more than judging by it.
+        self._places = {id(guard): self.guards.index(guard) for guard in asked}
 
     @cached_property
     def _machine(self) -> Machine:
@@ -394,7 +398,7 @@ class Workflow:
             conversation_id=conversation_id,
             customer_id=customer_id,
             state=self.initial,
-            memos={guard: guard.initial() for guard in self.guards},
+            memos=tuple(guard.initial() for guard in self.guards),
             parent=parent,
             rehearsal=rehearsal,
         )
@@ -404,10 +408,9 @@ class Workflow:
 
         Nothing is judged again: what is written happened.
         """
-        memos = dict(conversation.memos)
-        run = 0
+        memos, run = conversation.memos, 0
         for step in steps:
-            memos = {guard: _fold(guard, memo, step, run) for guard, memo in memos.items()}
+            memos = self._folded(memos, step, run)
             run = step.run
         if not steps:
             return conversation
@@ -420,7 +423,7 @@ class Workflow:
 
         Raises NoTransition when the table has no row for the event in this state, or none that fires.
         """
-        cursor = _Cursor(conversation.state, conversation.memos, event)
+        cursor = _Cursor(conversation.state, conversation.memos, self._places, event)
         if (cursor.state, event.kind) not in self._pairs:
             raise NoTransition(self._refusal(conversation, event, "has no row for it"))
         try:
@@ -436,13 +439,16 @@ class Workflow:
             state=cursor.state,
             resting=row.rests,
             steps=(*conversation.steps, step),
-            memos={guard: _fold(guard, memo, step, conversation.run) for guard, memo in conversation.memos.items()},
+            memos=self._folded(conversation.memos, step, conversation.run),
         )
 
     def adopt(self, conversation: Conversation, adopted: HistoryAdopted) -> Conversation:
         """A conversation that begins with a history made elsewhere, and rests. It is no run, and spends no budget."""
         step = Step(seq=1, run=0, event=adopted, source=conversation.state, state=conversation.state, rests=True)
         return self.replay(conversation, (step,))
+
+    def _folded(self, memos: Sequence[Any], step: Step, run: int) -> tuple[Any, ...]:
+        return tuple(_fold(guard, memo, step, run) for guard, memo in zip(self.guards, memos, strict=True))
 
     def strand(self, conversation: Conversation, event: Event, because: str) -> Conversation:
         """The one step outside the table: an open run whose state the table no longer knows goes to a person.

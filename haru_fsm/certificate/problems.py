@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from haru_fsm.certificate.arcs import Graph, Limit, Place, from_outside, kind
 from haru_fsm.certificate.loops import Loop, endless_loop
 from haru_fsm.certificate.routes import Move, Stretch, in_words, moves
-from haru_fsm.conversation import Event, Resumed
+from haru_fsm.conversation import Resumed
 from haru_fsm.machine import Row, Workflow
 
 
@@ -128,17 +128,14 @@ def _dead_rows(graph: Graph) -> Iterator[Problem]:
 def _why_dead(graph: Graph, state: str, row: Row) -> str:
     event, workflow = row.event, graph.workflow
     given = any(kind(each) == row.kind for each in workflow.gives.get(state, ()))
+    resumed = issubclass(event, Resumed) and state in workflow.work
     if from_outside(event) and not given and Place(state, rests=True) not in graph.reachable:
         return f"{row.kind} comes from outside, and no row rests there; mark one with rests=True, or take this one out"
-    if _worked_at(event, given) and Place(state) not in graph.reachable:
+    if (given or resumed) and Place(state) not in graph.reachable:
         return "a conversation only rests there, so its work is never done; lead a row there without rests"
-    if not given and not from_outside(event) and not (issubclass(event, Resumed) and state in workflow.work):
+    if not given and not resumed and not from_outside(event):
         return f"no work gives {row.kind} there; take the row out, or let the work of {state} return it"
     return "the rows above it leave nothing over for it; put it above them, or take it out"
-
-
-def _worked_at(event: type[Event], given: bool) -> bool:
-    return given or issubclass(event, Resumed)
 
 
 # --------------------------------------------------------------------------- loops

@@ -19,7 +19,7 @@ from haru_fsm.certificate.loops import Knot, conflicts, knots_of
 from haru_fsm.certificate.unfolding import Spot, Unfolding
 
 MOST_SPOTS = 100_000
-"""Spots of an unfolding that are looked at for an exact figure."""
+"""Spots that are looked at for an exact figure, in all rounds together."""
 
 Weigh = Callable[[Arc], float]
 """What an arc adds to the figure in question; never negative."""
@@ -41,10 +41,13 @@ def worst(graph: Graph, weigh: Weigh, known: Sequence[tuple[Arc, ...]] = (), mos
     """
     least = estimate(graph, weigh)
     tracked: tuple[int, ...] = ()
+    if not least:
+        return Worst(least)
     while (attained := next((run for run in known if _weight(run, weigh) == least), None)) is None:
         unfolded = _Unfolded.of(graph, tracked, most_spots)
         if unfolded is None:
             return Worst(least, at_most=True)
+        most_spots -= len(unfolded.after)
         walk, loop = unfolded.loop()
         if not loop:
             walk = unfolded.heaviest(weigh)
@@ -52,7 +55,10 @@ def worst(graph: Graph, weigh: Weigh, known: Sequence[tuple[Arc, ...]] = (), mos
         broken = (_overdrawn([*walk, *loop]) | conflicts(loop)) - set(tracked)
         if not broken:
             return Worst(least, path=walk)
-        tracked = (*tracked, min(broken, key=lambda number: (graph.limits[number].limit, number)))
+        smallest = min(broken, key=lambda number: (graph.limits[number].limit, number))
+        if loop and graph.limits[smallest].limit > most_spots:
+            return Worst(least, at_most=True)  # the loop alone would be unfolded that often
+        tracked = (*tracked, smallest)
     return Worst(least, path=attained)
 
 

@@ -34,17 +34,22 @@ BARE_CLAIM = re.compile(
 )
 
 
+OUTSIDE_WORDS = (MessageReceived, ToolsExecuted, TicketOpened)
+"""Events whose words do not come from the model."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Identifiers that came from outside the model, newest first, as a chain: adding costs the same at any length."""
+    """What came from outside the model, newest first, as a chain: adding costs the same at any length. Identifiers
+    are looked for only when an answer claims something, which is seldom."""
 
-    words: frozenset[str]
+    event: Event
     before: _Known | None
 
     def __iter__(self) -> Iterator[str]:
         link: _Known | None = self
         while link is not None:
-            yield from link.words
+            yield from IDENTIFIER.findall(_from_outside(link.event))
             link = link.before
 
 
@@ -74,17 +79,18 @@ class UnfoundedTicketClaim(Guard):
         return _Claims()
 
     def fold(self, memo: _Claims, step: Step) -> _Claims:
-        words = frozenset(IDENTIFIER.findall(_from_outside(step.event)))
-        known = _Known(words, memo.known) if words else memo.known
-        return _Claims(known, step.run if _acts(step.event) else memo.acted, step.run)
+        event = step.event
+        known = _Known(event, memo.known) if isinstance(event, OUTSIDE_WORDS) else memo.known
+        return _Claims(known, step.run if _acts(event) else memo.acted, step.run)
 
     def judge(self, memo: _Claims, event: Event) -> Trip | None:
         assert isinstance(event, ModelAnswered)
         text = event.text
-        known = {word.casefold() for word in memo.known or ()}
-        for claim in NUMBERED_CLAIM.finditer(text):
-            if claim["id"].casefold() not in known:
-                return self.trip(1, f"the answer names a ticket that does not exist ({claim['id']})")
+        claims = [claim["id"] for claim in NUMBERED_CLAIM.finditer(text)]
+        known = {word.casefold() for word in memo.known or ()} if claims else set()
+        for claim in claims:
+            if claim.casefold() not in known:
+                return self.trip(1, f"the answer names a ticket that does not exist ({claim})")
         if BARE_CLAIM.search(text) and not (memo.acted and memo.acted == memo.run):
             return self.trip(1, "the answer says that a ticket was filed, and none was")
         return None

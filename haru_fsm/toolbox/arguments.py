@@ -6,8 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from haru_fsm.json_safe import json_safe
 from haru_fsm.toolbox.declaration import Declared
 from haru_fsm.toolbox.explaining import explain
@@ -59,7 +57,7 @@ def prepare(declared: Declared, marks: Marks, args: Any, unusable: str | None = 
     try:
         text = encode(args)
         arguments = declared.validate(text, strict=True)
-    except (ValidationError, ValueError, TypeError, RecursionError):
+    except Exception:  # not valid, no JSON, or a validator of the application's that failed
         return _repaired(declared, marks, args)
     return Prepared(arguments, (), _canonical(text))
 

@@ -14,14 +14,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from haru_fsm.conversation import JSON
 from haru_fsm.errors import ToolError
 from haru_fsm.models import Declaration
 from haru_fsm.toolbox.reading import Layers, Parameter, Reading, layers, read
 from haru_fsm.toolbox.schema import for_models
-from haru_fsm.toolbox.shapes import ArgumentsShape
+from haru_fsm.toolbox.shapes import ArgumentsShape, Shape
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """What Gemini (letter or underscore first, then also dots, colons, dashes; 64) and OpenAI (no dots, no colons) take."""
@@ -90,11 +90,11 @@ def _schema(name: str, shape: ArgumentsShape, parameters: tuple[Parameter, ...])
     if not parameters:
         return None
     for param in parameters:
-        _describe(schema["properties"][param.name], param)
+        _describe(schema["properties"][param.name], param, shape.fields[param.name].shape)
     return schema
 
 
-def _describe(schema: JSON, param: Parameter) -> None:
+def _describe(schema: JSON, param: Parameter, shape: Shape) -> None:
     """Add what JSON Schema did not know: the docstring's words, and the default of the signature."""
     if "$ref" in schema:
         return  # nothing may stand beside a reference
@@ -102,10 +102,11 @@ def _describe(schema: JSON, param: Parameter) -> None:
         schema["description"] = param.description
     if not param.required:
         try:
-            default = TypeAdapter(param.hint).dump_python(param.default, mode="json", warnings="error")
-        except (PydanticSerializationError, PydanticUserError, TypeError, ValueError):
-            return  # `x: str = None`: the default is no value of its type, so there is no telling it
-        schema["default"] = default
+            default = to_jsonable_python(param.default)
+        except (PydanticSerializationError, ValueError):
+            return
+        if shape.accepts(default):  # in `x: str = None` the default is no value of its type: nothing to tell
+            schema["default"] = default
 
 
 def _undeclarable(name: str, parameters: tuple[Parameter, ...]) -> ToolError | None:

@@ -23,6 +23,9 @@ TYPED_DICT: Any = typing_extensions.TypedDict
 """The functional form, for fields that are known only when it is called."""
 
 
+_QUALIFIERS: dict[bool, Any] = {True: typing_extensions.Required, False: typing_extensions.NotRequired}
+
+
 def modern(hint: Any) -> Any:
     """The same hint with these corrections; what needs none comes back as it is."""
     origin, args = get_origin(hint), get_args(hint)
@@ -74,16 +77,17 @@ def _modern_typed_dict(hint: Any) -> Any:
     if any(found is hint for found in hints.values()):
         return hint  # it holds itself; pydantic says what to do
     fields = {
-        name: modern(found) if name in hint.__required_keys__ else typing_extensions.NotRequired[modern(_bare(found))]
-        for name, found in hints.items()
+        name: _QUALIFIERS[name in hint.__required_keys__][modern(unqualified(found))] for name, found in hints.items()
     }
     made: Any = TYPED_DICT(hint.__name__, fields)
     made.__doc__ = hint.__doc__
     return made
 
 
-def _bare(hint: Any) -> Any:
-    return get_args(hint)[0] if get_origin(hint) in (typing.Required, typing.NotRequired) else hint
+def unqualified(hint: Any) -> Any:
+    """The type of a TypedDict's key, without Required, NotRequired and ReadOnly."""
+    qualifiers = (typing.Required, typing.NotRequired, typing_extensions.ReadOnly)
+    return unqualified(get_args(hint)[0]) if get_origin(hint) in qualifiers else hint
 
 
 def _is_numeric(values: Any) -> bool:

@@ -37,7 +37,6 @@ def for_models(schema: JSON) -> JSON:
     recursive = {name for name in definitions if _reaches(name, name, definitions, set())}
     translate = _Translation(definitions, recursive)
     result: JSON = translate(schema)
-    result.pop("additionalProperties", None)
     if translate.used:
         result["$defs"] = {name: translate(definitions[name]) for name in sorted(recursive)}
     return result
@@ -88,7 +87,7 @@ def _reworded(schema: JSON) -> JSON:
         for exclusive, inclusive, step in (("exclusiveMinimum", "minimum", 1), ("exclusiveMaximum", "maximum", -1)):
             if exclusive in words:
                 words[inclusive] = int(words.pop(exclusive)) + step
-    if words.get("additionalProperties") is True:
+    if isinstance(words.get("additionalProperties"), bool):
         del words["additionalProperties"]
     return words
 

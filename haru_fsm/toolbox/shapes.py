@@ -12,7 +12,6 @@ import collections.abc
 import dataclasses
 import json
 import types
-import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, ValidationEr
 from pydantic_core import PydanticUndefined
 from typing_extensions import is_typeddict
 
-from haru_fsm.toolbox.hints import TYPED_DICT
+from haru_fsm.toolbox.hints import TYPED_DICT, unqualified
 from haru_fsm.toolbox.marks import MISSING, Won, WonAmount
 from haru_fsm.toolbox.reading import Parameter
 
@@ -112,8 +111,8 @@ class Shape:
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             return first["type"], first["msg"]
-        except (ValueError, RecursionError):
-            return "not_json", "it is no JSON"
+        except Exception:  # no JSON, nested without end, or a validator of the application's that failed
+            return "not_json", "it cannot be checked"
         return None
 
     @cached_property
@@ -196,13 +195,11 @@ class ArgumentsShape(Shape):
 
 
 def _peeled(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A hint without Annotated, NewType, aliases and Required; and the metadata found on the way."""
+    """A hint without Annotated, NewType and aliases; and the metadata found on the way."""
     metadata: tuple[Any, ...] = ()
     while True:
         if get_origin(hint) is Annotated:
             hint, metadata = get_args(hint)[0], (*metadata, *hint.__metadata__)
-        elif get_origin(hint) in (typing.Required, typing.NotRequired, typing_extensions.ReadOnly):
-            hint = get_args(hint)[0]
         elif hasattr(hint, "__supertype__"):
             hint = hint.__supertype__
         elif hasattr(hint, "__value__") and get_origin(hint) is None:
@@ -227,7 +224,7 @@ def _fields(base: Any, core: Any) -> Iterator[tuple[str, Field]]:
     hints = typing_extensions.get_type_hints(base, include_extras=True)
     if is_typeddict(base):
         for name, hint in hints.items():
-            yield name, Field(Shape(hint), name in base.__required_keys__)
+            yield name, Field(Shape(unqualified(hint)), name in base.__required_keys__)
         return
     for field in dataclasses.fields(base):
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING

@@ -15,7 +15,7 @@ from haru_fsm.toolbox.shapes import Kind, Shape
 
 _SHOWN = 80
 _ALLOWED_SHOWN = 30
-_NEAR_ENOUGH = 0.5
+_NEAR_ENOUGH = 0.6
 _SEPARATOR = re.compile(r"(?<=[^\W\d_])[-_](?=[^\W\d_])")
 _BLANK = re.compile(r"(?<!\d)\s+|\s+(?!\d)")
 

@@ -1,0 +1,152 @@
+"""new, check, diagram, tools, call: making an app, and looking at one."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from haru_fsm.limits import Limits
+from tests.cli.apps import STATES, TOOLS, write_app
+from tests.cli.conftest import PARCELS, Haru
+
+
+def test_new_writes_an_app_that_runs(process: Haru, empty: Path) -> None:
+    made = process("new", "shop")
+    assert (made.code, made.err) == (0, "")
+    parts = sorted(path.name for path in (empty / "shop").iterdir())
+    assert parts == [".gitignore", "README.md", "data", "haru.toml", "memory_store", "states", "tools"]
+    assert not list((empty / "shop").rglob("__pycache__"))
+    asked = process("ask", PARCELS, "--customer", "C003", "--app", "shop", HARU_DATABASE_URL="")
+    assert asked.code == 0
+    assert "34622188536" in asked.out
+    assert (empty / "shop" / "memory_store" / "haru.db").exists()
+
+
+def test_new_leaves_what_is_there_alone(haru: Haru, empty: Path) -> None:
+    (empty / "mine").mkdir()
+    (empty / "mine" / "notes").write_text("mine")
+    for target in ("mine", "mine/notes", "mine/notes/deeper", "/proc/shop"):
+        refused = haru("new", target)
+        assert (refused.code, refused.out) == (2, "")
+        assert target in refused.complaint
+    assert [path.name for path in (empty / "mine").iterdir()] == ["notes"]
+
+
+def test_the_settings_of_a_new_app_name_every_limit_with_its_default(haru: Haru, empty: Path) -> None:
+    haru("new", "shop")
+    text = (empty / "shop" / "haru.toml").read_text("utf-8")
+    assert tomllib.loads(text) == {"limits": {}}
+    limits = text.partition("[limits]")[2]
+    shown = tomllib.loads("\n".join(line.removeprefix("# ") for line in limits.splitlines() if " = " in line))
+    defaults = Limits()
+    assert shown.keys() == Limits.model_fields.keys()
+    assert {name for name, value in shown.items() if getattr(defaults, name) not in (None, value)} == set()
+    assert Limits.model_validate(shown)
+
+
+def test_settings_of_the_app_hold_and_the_command_line_wins(process: Haru, empty: Path) -> None:
+    process("new", "shop")
+    (empty / "shop" / "haru.toml").write_text('model = "offline"\n[limits]\nmax_steps = 2\nloop_nudges = 1\n')
+    ask = ("ask", PARCELS, "--customer", "C003", "--app", "shop", "--json")
+    assert process(*ask).json["stopped_by"]["guard"] == "StepBudget(2)"
+    assert process(*ask, HARU_LIMITS__MAX_STEPS="1").json["stopped_by"]["guard"] == "StepBudget(1)"
+    assert process(*ask, "--max-steps", "8", HARU_LIMITS__MAX_STEPS="1").json["stopped_by"] is None
+
+
+# --------------------------------------------------------------------------- check, diagram
+
+
+def test_check_states_the_worst_case(haru: Haru) -> None:
+    checked = haru("check", "--max-steps", "3")
+    assert (checked.code, checked.err) == (0, "")
+    assert "Every run ends" in checked.out
+    certificate = haru("check", "--max-steps", "3", "--json").json
+    assert certificate["accepted"] is True
+    assert certificate["certificate"]["model_requests"]["value"] == 3
+
+
+def test_check_refuses_an_endless_workflow_and_shows_the_loop(haru: Haru, tmp_path: Path) -> None:
+    app = write_app(tmp_path / "shop", states=STATES.replace("when=StepBudget", "when=None and StepBudget"))
+    app = write_app(tmp_path / "endless", states=_without_budget())
+    refused = haru("check", "--app", str(app))
+    assert refused.code == 1
+    assert "THINK -> ACT -> THINK" in refused.complaint
+    told = haru("check", "--app", str(app), "--json")
+    assert (told.code, told.json["accepted"]) == (1, False)
+    assert set(told.json["loop"]) == {"THINK", "ACT"}
+
+
+def _without_budget() -> str:
+    return "\n".join(line for line in STATES.splitlines() if "when=StepBudget" not in line)
+
+
+def test_check_without_an_app(haru: Haru) -> None:
+    assert haru("check", "--app", ".").code == 2
+
+
+def test_diagram(haru: Haru) -> None:
+    drawn = haru("diagram")
+    assert drawn.out.startswith("stateDiagram-v2\n")
+    told = haru("diagram", "--json").json
+    assert told["mermaid"].strip() == drawn.out.strip()
+    assert "AWAIT_MODEL" in told["states"]
+
+
+# --------------------------------------------------------------------------- tools, call
+
+
+def test_tools(haru: Haru) -> None:
+    listed = haru("tools", "--customer", "C003")
+    assert listed.code == 0
+    assert "get_order_status" in listed.out
+    told = {each["name"]: each for each in haru("tools", "--customer", "C003", "--json").json}
+    assert told["cancel_order"]["annotations"]["destructive"] is True
+    assert told["get_order_status"]["annotations"]["read_only"] is True
+    assert "fallback" in told["track_parcel"]
+    assert "fallback" not in told["get_order_status"]
+    assert told["track_parcel"]["timeout_s"] < told["get_order_status"]["timeout_s"]
+
+
+def test_one_tool_with_its_declaration(haru: Haru) -> None:
+    shown = haru("tools", "get_order_status", "--customer", "C003")
+    assert '"order_id"' in shown.out
+    told = haru("tools", "get_order_status", "--customer", "C003", "--json").json
+    assert told["parameters"]["required"] == ["order_id"]
+
+
+def test_tools_of_the_customer_who_wrote_last(haru: Haru) -> None:
+    refused = haru("tools")
+    assert refused.code == 2
+    assert "--customer" in refused.err
+    haru("ask", PARCELS, "--customer", "C003")
+    assert haru("tools").code == 0
+
+
+def test_tools_that_say_nothing_are_told_to(haru: Haru, tmp_path: Path) -> None:
+    app = write_app(tmp_path / "shop", tools=TOOLS.replace("@tool(read_only=True)", ""))
+    listed = haru("tools", "--customer", "kim", "--app", str(app))
+    assert "says nothing" in listed.complaint
+
+
+def test_call(haru: Haru) -> None:
+    called = haru("call", "get_order_status", "--customer", "C003", "--args", '{"order_id": "HR20260725002"}', "--json")
+    assert called.code == 0
+    assert called.json["ended"] == "returned"
+    assert called.json["response"]["result"]["tracking_number"] == "34622188536"
+    typed = haru("call", "get_order_status", "--customer", "C003", "--args", "-", typed='{"order_id": "HR20260725002"}')
+    assert "34622188536" in typed.out
+
+
+def test_call_repairs_as_for_a_model(haru: Haru) -> None:
+    called = haru("call", "get_my_orders", "--customer", "C003", "--args", '{"tool_code": "x"}')
+    assert called.code == 0
+    assert "repaired: " in called.err
+
+
+def test_call_that_raises(haru: Haru, tmp_path: Path) -> None:
+    app = write_app(tmp_path / "shop")
+    words = ("call", "get_stock", "--customer", "kim", "--app", str(app), "--args")
+    assert haru(*words, '{"item": "cap"}', "--json").json["response"] == {"result": 3}
+    failed = haru(*words, '{"item": "missing"}', "--json")
+    assert (failed.code, failed.json["ended"]) == (1, "raised")
+    assert "no such item" in failed.json["response"]["error"]

@@ -1,0 +1,103 @@
+"""`haru ask` and `haru resume`: a message is taken to its ending, and told as it happens."""
+
+from __future__ import annotations
+
+import re
+
+from haru_fsm.runs import Run
+from tests.cli.conftest import PARCELS, Haru
+
+STEPS = """\
+[step 1] Action: get_my_orders({})
+[step 2] Action: get_order_status({'order_id': 'HR20260725002'})
+[step 2] Action: get_order_status({'order_id': 'HR20260711064'})
+[step 2] Action: get_order_status({'order_id': 'HR20260706059'})
+[step 3] 최종 답변
+"""
+
+
+def test_the_main_job(process: Haru) -> None:
+    asked = process("ask", PARCELS, "--customer", "C003")
+    assert (asked.code, asked.err) == (0, "")
+    assert asked.out.startswith(STEPS)
+    for number in ("34622188536", "56102174598", "90937026152"):
+        assert number in asked.out
+    found = re.search(r"^conversation (c-\S+) · DONE\nlook inside: haru (show \S+)$", asked.out, re.MULTILINE)
+    assert found is not None
+    shown = process(*found[2].split())
+    assert shown.code == 0
+    assert found[1] in shown.out
+
+
+def test_json_is_the_run_and_nothing_else(haru: Haru) -> None:
+    asked = haru("ask", PARCELS, "--customer", "C003", "--json")
+    assert asked.code == 0
+    run = Run.model_validate(asked.json)
+    assert (run.state, run.steps, run.tool_runs, run.finished) == ("DONE", 3, 4, True)
+    assert asked.err == STEPS
+
+
+def test_options_may_stand_before_the_command(haru: Haru) -> None:
+    asked = haru("--json", "--model", "offline", "ask", PARCELS, "--customer", "C003")
+    assert asked.json["state"] == "DONE"
+
+
+def test_a_long_message_comes_from_standard_input(haru: Haru) -> None:
+    asked = haru("ask", "-", "--customer", "C003", "--json", typed=PARCELS)
+    assert asked.json["tool_runs"] == 4
+    refused = haru("ask", "-", "--customer", "C003", typed=b"\xff\xfe")
+    assert refused.code == 2
+    assert "UTF-8" in refused.complaint
+
+
+def test_the_same_message_id_is_the_same_run(haru: Haru) -> None:
+    first = haru("ask", PARCELS, "--customer", "C003", "--message-id", "m1", "--json")
+    again = haru("ask", PARCELS, "--customer", "C003", "--message-id", "m1", "--json")
+    assert first.json == again.json
+    assert again.err == ""
+    assert len(haru("list", "--json").json) == 1
+
+
+def test_a_conversation_goes_on_and_counts_anew(haru: Haru) -> None:
+    first = haru("ask", PARCELS, "--customer", "C003", "--json").json
+    more = haru("ask", PARCELS, "--customer", "C003", "--conversation", first["conversation_id"], "--json")
+    assert more.json["conversation_id"] == first["conversation_id"]
+    assert more.json["run_id"] != first["run_id"]
+    assert more.err.startswith("[step 1] ")
+
+
+def test_at_the_limit_the_customer_reads_a_ticket(haru: Haru) -> None:
+    asked = haru("ask", PARCELS, "--customer", "C003", "--max-steps", "1")
+    assert asked.code == 0
+    assert "[step 1] Not run: get_my_orders({})\n" in asked.out
+    assert "[StepBudget(1)]" in asked.out
+    number = re.search(r"HT-\d{10}", asked.out)
+    assert number is not None
+    assert asked.out.count(number[0]) == 3
+    assert number[0] in haru("tickets").out
+
+
+def test_a_limit_from_the_environment(process: Haru) -> None:
+    asked = process("ask", PARCELS, "--customer", "C003", "--json", HARU_LIMITS__MAX_STEPS="2")
+    assert asked.json["stopped_by"]["guard"] == "StepBudget(2)"
+
+
+def test_resuming_what_is_at_rest_changes_nothing(haru: Haru) -> None:
+    run = haru("ask", PARCELS, "--customer", "C003", "--json").json
+    resumed = haru("resume", run["conversation_id"], "--json")
+    assert (resumed.code, resumed.json, resumed.err) == (0, run, "")
+    everything = haru("resume", "--all")
+    assert (everything.code, everything.out) == (0, "Nothing was left unfinished.\n")
+    assert haru("resume", "--all", "--json").json == []
+
+
+def test_resume_wants_to_know_what(haru: Haru) -> None:
+    for words in ((), ("c-1", "--all")):
+        refused = haru("resume", *words)
+        assert refused.code == 2
+        assert "haru resume --all" in refused.complaint
+
+
+def test_hints_name_the_same_app_and_database(haru: Haru, tmp_path_factory: object) -> None:
+    asked = haru("ask", PARCELS, "--customer", "C003", "--db", "sqlite:///my shop.db")
+    assert "--db 'sqlite:///my shop.db'" in asked.out.splitlines()[-1]

@@ -1,0 +1,52 @@
+"""The figures of `haru stats` are sums and ranks of what the journal says."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from haru_fsm.cli.figures import Figures, day, ending, percentile
+from haru_fsm.conversation import Event, MessageReceived, ModelFailed, Step, Usage
+from haru_fsm.models.scripted import answer, calls
+
+
+def step(seq: int, run: int, event: Event, **notes: object) -> Step:
+    return Step.model_validate({"seq": seq, "run": run, "event": event, "source": "S", "state": "S", **notes})
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1), st.sampled_from([0.5, 0.95]))
+def test_a_percentile_is_a_value_that_enough_do_not_exceed(values: list[int], share: float) -> None:
+    rank = percentile(values, share)
+    assert rank in values
+    assert sum(value <= rank for value in values) >= share * len(values)
+    assert sum(value < rank for value in values) < share * len(values)
+
+
+def test_no_values_have_no_rank() -> None:
+    assert percentile([], 0.95) == 0
+
+
+def test_endings() -> None:
+    asked = step(1, 1, MessageReceived(text="?"))
+    assert ending([asked, step(2, 1, answer("!"), rests=True)]) == "answer"
+    assert ending([asked, step(2, 1, calls(("f", {})))]) == "unfinished"
+    assert ending([]) == "unfinished"
+
+
+def test_every_request_is_counted_once_in_each_sum() -> None:
+    usage = Usage(prompt=100, cached=40, thoughts=7, answer=3, cost_usd=0.5)
+    figures = Figures()
+    figures.add(
+        [
+            step(1, 1, MessageReceived(text="?")),
+            step(2, 1, answer("!", usage=usage, requests=2, model="m"), rests=True),
+            step(3, 2, MessageReceived(text="?")),
+            step(4, 2, ModelFailed(reason="empty", usage=usage, model="n", at=86400.0)),
+        ]
+    )
+    told = figures.as_object()
+    assert (told["runs"], told["failures"]) == (2, {"empty": 1})
+    assert (told["model"]["requests"], told["model"]["tokens"], told["model"]["cost_usd"]) == (3, 220, 1.0)
+    assert {name: each["requests"] for name, each in told["models"].items()} == {"m": 2, "n": 1}
+    assert {name: each["tokens"] for name, each in told["days"].items()} == {day(0.0): 110, day(86400.0): 110}
+    assert told["tokens_per_run"] == {"total": 220, "p50": 110, "p95": 110}

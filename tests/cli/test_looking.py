@@ -1,0 +1,127 @@
+"""list, show, tickets, ticket close, stats: what is stored, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from tests.cli.conftest import PARCELS, Haru
+
+
+@pytest.fixture
+def asked(haru: Haru) -> dict[str, object]:
+    """A conversation that has been answered."""
+    run: dict[str, object] = haru("ask", PARCELS, "--customer", "C003", "--json").json
+    return run
+
+
+@pytest.fixture
+def escalated(haru: Haru) -> dict[str, object]:
+    """A conversation that came to a person."""
+    run: dict[str, object] = haru("ask", PARCELS, "--customer", "C003", "--max-steps", "1", "--json").json
+    return run
+
+
+@pytest.mark.parametrize("words", [("list",), ("tickets",), ("stats",)])
+def test_looking_makes_no_database(haru: Haru, empty: Path, words: tuple[str, ...]) -> None:
+    looked = haru(*words)
+    assert looked.code == 0
+    assert "no database" in looked.complaint
+    assert not (empty.parent / "haru.db").exists()
+    assert haru(*words, "--json").json in ([], haru("stats", "--json").json)
+
+
+def test_list(haru: Haru, asked: dict[str, object]) -> None:
+    [summary] = haru("list", "--json").json
+    assert summary["conversation_id"] == asked["conversation_id"]
+    assert (summary["customer_id"], summary["state"], summary["resting"]) == ("C003", "DONE", True)
+    assert str(asked["conversation_id"]) in haru("list").out
+    assert haru("list", "--unfinished", "--json").json == []
+    assert haru("list", "--customer", "C001", "--json").json == []
+    assert haru("list", "--unfinished").out == "No conversations.\n"
+
+
+def test_show_as_json_is_the_journal(haru: Haru, asked: dict[str, object]) -> None:
+    shown = haru("show", str(asked["conversation_id"]), "--json").json
+    kinds = [step["event"]["kind"] for step in shown["steps"]]
+    assert kinds[0] == "message_received"
+    assert kinds[-1] == "model_answered"
+    assert shown["seq"] == len(kinds)
+    assert (shown["in_doubt"], shown["tickets"]) == ([], [])
+
+
+def test_show_for_people_lines_up_in_korean(haru: Haru, asked: dict[str, object]) -> None:
+    shown = haru("show", str(asked["conversation_id"])).out
+    assert "get_order_status → {" in shown
+    assert "무선 블루투스 이어폰" in shown
+    lines = shown.splitlines()
+    rule = next(line for line in lines if line.startswith("─"))
+    assert max(map(cell_len, lines)) <= cell_len(rule)
+    # The last column begins in the same cell, whatever stands before it.
+    head = next(line for line in lines if line.startswith("seq"))
+    at = cell_len(head[: head.index("what happened")])
+    first = next(line for line in lines if line.startswith("  1"))
+    assert cell_len(first[: first.index("지금")]) == at
+
+
+def test_show_tells_guards_and_tickets(haru: Haru, escalated: dict[str, object]) -> None:
+    ticket = escalated["ticket"]
+    assert isinstance(ticket, dict)
+    shown = haru("show", str(escalated["conversation_id"])).out
+    assert "Stopped: " in shown
+    assert "[StepBudget(1)]" in shown
+    assert f"ticket {ticket['ticket_id']} (기타, 보통): open" in shown
+
+
+def test_a_person_closes_a_ticket(haru: Haru, escalated: dict[str, object]) -> None:
+    ticket = escalated["ticket"]
+    assert isinstance(ticket, dict)
+    number = ticket["ticket_id"]
+    [listed] = haru("tickets", "--open", "--json").json
+    assert listed == {**ticket, "notes": [], "reply": None, "closed_at": None}
+    closed = haru("ticket", "close", number, "--reply", "내일 도착합니다.")
+    assert closed.code == 0
+    assert "DONE" in closed.out
+    assert haru("tickets", "--open", "--json").json == []
+    [listed] = haru("tickets", "--json").json
+    assert listed["reply"] == "내일 도착합니다."
+    assert "answered: 내일 도착합니다." in haru("show", str(escalated["conversation_id"])).out
+    assert "내일 도착합니다." in haru("tickets").out
+    again = haru("ticket", "close", number, "--reply", "?")
+    assert again.code == 2
+    assert number in again.complaint
+
+
+def test_options_before_the_command_reach_groups(haru: Haru, escalated: dict[str, object]) -> None:
+    ticket = escalated["ticket"]
+    assert isinstance(ticket, dict)
+    closed = haru("--json", "ticket", "close", ticket["ticket_id"], "--reply", "네")
+    assert json.loads(closed.out)["conversation_id"] == escalated["conversation_id"]
+
+
+def test_stats(haru: Haru, asked: dict[str, object], escalated: dict[str, object]) -> None:
+    figures = haru("stats", "--json").json
+    assert (figures["conversations"], figures["runs"]) == (2, 2)
+    assert figures["endings"] == {"answer": 1, "ticket": 1}
+    assert figures["guards"] == {"StepBudget(1)": 1}
+    assert figures["model"]["requests"] == 4
+    assert figures["tools"]["get_order_status"]["calls"] == 3
+    assert figures["states"]["AWAIT_MODEL"]["steps"] == 4
+    one = haru("stats", str(asked["conversation_id"]), "--json").json
+    assert one["model"]["requests"] == 3
+    table = haru("stats").out
+    assert "get_order_status" in table
+    assert "StepBudget(1) 1" in table
+
+
+def test_looking_needs_no_sound_app(haru: Haru, tmp_path: Path, asked: dict[str, object]) -> None:
+    app = tmp_path / "broken"
+    for part in ("states", "tools"):
+        (app / part).mkdir(parents=True)
+        (app / part / "__init__.py").write_text("raise RuntimeError\n")
+    shown = haru("show", str(asked["conversation_id"]), "--app", str(app))
+    assert shown.code == 0
+    assert haru("ask", "?", "--customer", "C003", "--app", str(app)).code == 2
