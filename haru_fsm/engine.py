@@ -41,8 +41,12 @@ from haru_fsm.conversation import (
 from haru_fsm.errors import (
     ConversationBusy,
     ConversationMoved,
+    DeskUnavailable,
+    FormatTooNew,
     HaruError,
+    JournalDamaged,
     SettingsError,
+    StoreError,
     UnknownCall,
     UnknownConversation,
     UnknownTicket,
@@ -60,6 +64,8 @@ MESSAGE_CHARS = 20_000
 FOLLOW_S = (0.02, 0.5)
 """Seconds between looks at a run that another worker has: the first pause, and the longest."""
 RESUME_TOGETHER = 16
+APPEND_ATTEMPTS = 3
+APPEND_PAUSE_S = 0.1
 
 Watcher = Callable[[Step | Piece], None]
 
@@ -367,6 +373,9 @@ class _Worker:
         try:
             first()
             await self._drive()
+        except DeskUnavailable:
+            # The run waits in its state; the customer reads that a number will follow, and none that is made up.
+            await self._let_go()
         except BaseException:
             await self._let_go()
             raise
@@ -425,18 +434,32 @@ class _Worker:
         conversation = self._conversation
         if conversation.seq == self._saved:
             return
-        await self._engine.store.append(
-            conversation,
-            expected_seq=self._saved,
-            owner=self._owner,
-            over=self._over,
-            lease_s=self._engine.app.limits.lease_s,
-        )
+        await self._append(conversation)
         new = conversation.steps[-(conversation.seq - self._saved) :]
         self._saved, self._over = conversation.seq, None
         if self._watch is not None:
             for step in new:
                 self._watch(step)
+
+    async def _append(self, conversation: Conversation) -> None:
+        """One append; a store that fails is asked again a few times. What was stored after all shows as moved."""
+        attempt = 0
+        while True:
+            try:
+                return await self._engine.store.append(
+                    conversation,
+                    expected_seq=self._saved,
+                    owner=self._owner,
+                    over=self._over,
+                    lease_s=self._engine.app.limits.lease_s,
+                )
+            except (ConversationMoved, JournalDamaged, FormatTooNew):
+                raise
+            except StoreError:
+                attempt += 1
+                if attempt == APPEND_ATTEMPTS:
+                    raise
+                await self._engine.clock.sleep(APPEND_PAUSE_S * attempt)
 
     async def _services(self) -> Services:
         engine, record = self._engine, self._record

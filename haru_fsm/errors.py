@@ -12,6 +12,7 @@
     ├── UnknownCall               no such call in this conversation
     ├── UnknownTicket             no such ticket in this store
     ├── ConversationBusy          a run of this conversation is going on somewhere else, or waits for a person
+    ├── DeskUnavailable           the ticket desk could not be reached; the run waits, and `haru resume` tries again
     ├── ModelError                a model could not be set up (what a model answers is never an exception)
     └── StoreError                the store did not do what it was told; nothing half done was left
         ├── ConversationMoved     somebody else appended first; reload and look again
@@ -76,6 +77,10 @@ class UnknownTicket(HaruError):
 
 class ConversationBusy(HaruError):
     """A run of this conversation is still going on, here or in another process."""
+
+
+class DeskUnavailable(HaruError):
+    """The desk did not take the ticket, or did not say so; no number is told before it has."""
 
 
 class ModelError(HaruError):

@@ -17,12 +17,16 @@ from haru_fsm.conversation import (
     ToolResult,
     executed,
 )
+from haru_fsm.errors import DeskUnavailable
 from haru_fsm.execution import Executor, Ledger
 from haru_fsm.limits import Limits
 from haru_fsm.models import Model, ModelRequest
 from haru_fsm.stores import LedgerEntry
-from haru_fsm.tickets import TicketDesk
+from haru_fsm.tickets import StoreDesk, TicketDesk
 from haru_fsm.toolbox import Toolbox
+
+DESK_ATTEMPTS = 3
+DESK_PAUSE_S = 0.5
 
 
 @dataclass(slots=True)
@@ -115,8 +119,27 @@ class Services:
         return await executor.execute(seq, calls)
 
     def open_ticket(self, ticket: Ticket) -> Ticket | Awaitable[Ticket]:
-        """File the ticket, or find the one that is open already."""
-        return self.desk.open(ticket)
+        """File the ticket, or find the one that is open already.
+
+        A desk elsewhere is asked again, under the same key, where it fails. Raises DeskUnavailable when it goes on.
+        """
+        filed = self.desk.open(ticket) if isinstance(self.desk, StoreDesk) else None
+        return filed if filed is not None else self._file(ticket)
+
+    async def _file(self, ticket: Ticket) -> Ticket:
+        attempt = 0
+        while True:
+            try:
+                filed = self.desk.open(ticket)
+                return filed if isinstance(filed, Ticket) else await filed
+            except Exception as error:
+                attempt += 1
+                if attempt == DESK_ATTEMPTS:
+                    raise DeskUnavailable(
+                        f"Conversation {ticket.conversation_id}: the ticket desk did not take the ticket ({error!r}). "
+                        "The run waits; `haru resume` tries again under the same key."
+                    ) from error
+                await self.clock.sleep(DESK_PAUSE_S * 2**attempt)
 
 
 def doubtful_calls(conversation: Conversation) -> list[str]:

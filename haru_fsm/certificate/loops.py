@@ -16,7 +16,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from haru_fsm.certificate.arcs import Arc, Graph, Place, reach
+from haru_fsm.certificate.arcs import Arc, Graph, Place
 from haru_fsm.certificate.unfolding import Counts, Spot, Unfolding
 
 Knot = tuple[Arc, ...]
@@ -24,6 +24,8 @@ Knot = tuple[Arc, ...]
 
 MOST_SPOTS = 20_000
 """Ways of arriving that are looked at before a loop is refused although nobody has shown that runs get there."""
+MOST_KNOTS = 2_000
+"""Knots that are looked at before one is taken for endless although its limits may break all its loops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Loop:
     path: tuple[Arc, ...]
     loop: tuple[Arc, ...]
     confirmed: bool = True
-    """False: there are too many ways to arrive to know whether the limits leave room for it."""
+    """False: the table is too tangled to know whether the limits leave room for it."""
 
 
 def endless_loop(graph: Graph) -> Loop | None:
@@ -44,7 +46,8 @@ def endless_loop(graph: Graph) -> Loop | None:
     arrivals = _arrivals(graph)
     if arrivals is None:
         return _unconfirmed(graph, knots)
-    return min(_loops(knots, arrivals), key=lambda found: (len(found.loop), len(found.path)), default=None)
+    found = _loops(knots, arrivals)
+    return min(found, key=lambda each: (not each.confirmed, len(each.loop), len(each.path)), default=None)
 
 
 # --------------------------------------------------------------------------- loops that no limit breaks
@@ -53,12 +56,41 @@ def endless_loop(graph: Graph) -> Loop | None:
 def knots_of(arcs: Iterable[Arc]) -> list[Knot]:
     """The arcs that lie on closed walks, by the strongly connected component that they are part of."""
     arcs = tuple(arcs)
-    onward = {place: reach([place], arcs) for place in dict.fromkeys(arc.source for arc in arcs)}
-    found: defaultdict[frozenset[Place], list[Arc]] = defaultdict(list)
+    after: defaultdict[Place, dict[Place, None]] = defaultdict(dict)
     for arc in arcs:
-        if arc.source in onward.get(arc.target, ()):
-            found[frozenset(p for p in onward[arc.source] if arc.source in onward.get(p, ()))].append(arc)
+        after[arc.source][arc.target] = None
+    home = _components(after)
+    found: defaultdict[Place, list[Arc]] = defaultdict(list)
+    for arc in arcs:
+        if home[arc.source] == home[arc.target]:
+            found[home[arc.source]].append(arc)
     return [tuple(knot) for knot in found.values()]
+
+
+def _components(after: Mapping[Place, Iterable[Place]]) -> dict[Place, Place]:
+    """For each place one that stands for its strongly connected component (Tarjan's algorithm, without recursion)."""
+    number: dict[Place, int] = {}
+    lowest: dict[Place, int] = {}
+    home: dict[Place, Place] = {}
+    pending: list[Place] = []
+    for root in after:
+        walk = [] if root in number else [root]
+        while walk:
+            place = walk[-1]
+            if place not in number:
+                number[place] = lowest[place] = len(number)
+                pending.append(place)
+            fresh = next((target for target in after.get(place, ()) if target not in number), None)
+            if fresh is not None:
+                walk.append(fresh)
+                continue
+            walk.pop()
+            lowest[place] = min(lowest[each] for each in (place, *after.get(place, ())) if each not in home)
+            if lowest[place] == number[place]:
+                cut = pending.index(place)
+                home.update(dict.fromkeys(pending[cut:], place))
+                del pending[cut:]
+    return home
 
 
 def conflicts(knot: Knot) -> frozenset[int]:
@@ -67,7 +99,10 @@ def conflicts(knot: Knot) -> frozenset[int]:
 
 
 def unbroken(arcs: Iterable[Arc]) -> Iterator[Knot]:
-    """The knots in which no limit is both asked and raised. Every walk that no limit breaks lies within one."""
+    """The knots in which no limit is both asked and raised. Every walk that no limit breaks lies within one.
+
+    Where there are too many to look at, those that are left are given as they are.
+    """
     seen: set[frozenset[Arc]] = set()
     waiting = [tuple(arc for arc in arcs if not arc.asks & arc.raises)]
     while waiting:
@@ -76,7 +111,7 @@ def unbroken(arcs: Iterable[Arc]) -> Iterator[Knot]:
                 continue
             seen.add(frozenset(knot))
             limit = min(conflicts(knot), default=None)
-            if limit is None:
+            if limit is None or len(seen) > MOST_KNOTS:
                 yield knot
             else:
                 waiting.append(tuple(arc for arc in knot if limit not in arc.asks))
@@ -132,7 +167,7 @@ def _loops(knots: Iterable[Knot], arrivals: Mapping[Place, Sequence[_Arrival]]) 
                 counts = arrival.spot[1]
                 loop = _shortest(place, [arc for arc in knot if all(counts[n] <= most for n, most in arc.needs)])
                 if loop:
-                    yield Loop(arrival.path, loop)
+                    yield Loop(arrival.path, loop, confirmed=not conflicts(loop))
 
 
 def _unconfirmed(graph: Graph, knots: Sequence[Knot]) -> Loop:

@@ -14,12 +14,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
-from haru_fsm.certificate.arcs import Arc, Graph, Place
+from haru_fsm.certificate.arcs import Arc, Graph, Limit, Place
 from haru_fsm.certificate.loops import Knot, conflicts, knots_of
 from haru_fsm.certificate.unfolding import Spot, Unfolding
 
 MOST_SPOTS = 100_000
 """Spots that are looked at for an exact figure, in all rounds together."""
+
+MOST_KNOTS = 2_000
+"""Parts of a graph that are looked at for an estimate."""
 
 Weigh = Callable[[Arc], float]
 """What an arc adds to the figure in question; never negative."""
@@ -160,45 +163,60 @@ def estimate(graph: Graph, weigh: Weigh) -> float:
 
     Of a knot with a limit n: at most n arcs raise it before it is reached, each with a walk between them that does not
     raise it, and afterwards no arc asks it. So W(knot) <= n * (heaviest raising arc + W(not raising)) + W(not asking).
+    Infinity where that would take too long.
     """
-    return _chain(graph.run(), weigh, graph)
+    return _Estimate(graph.limits, weigh).chain(graph.run())
 
 
-def _chain(arcs: Sequence[Arc], weigh: Weigh, graph: Graph) -> float:
-    """The heaviest walk in these arcs: from knot to knot, none of which it comes back to."""
-    knots = knots_of(arcs)
-    home: dict[Place, Place | int] = {arc.source: number for number, knot in enumerate(knots) for arc in knot}
-    onward: defaultdict[Place | int, list[tuple[float, Place | int]]] = defaultdict(list)
-    onward |= {node: [] for node in home.values()}
-    for arc in arcs:
-        source, target = home.get(arc.source, arc.source), home.get(arc.target, arc.target)
-        if source != target:
-            onward[source].append((weigh(arc), target))
-    weights: dict[Place | int, float] = {}
-    followers = {node: [target for _, target in steps] for node, steps in onward.items()}
-    for node in TopologicalSorter(followers).static_order():
-        inside = _knot(knots[node], weigh, graph) if isinstance(node, int) else 0
-        weights[node] = inside + max((weight + weights[target] for weight, target in onward[node]), default=0)
-    return max(weights.values(), default=0)
+class _Estimate:
+    """Heaviest walks in parts of a graph, each part looked at once."""
 
+    def __init__(self, limits: Sequence[Limit], weigh: Weigh) -> None:
+        self._limits = limits
+        self._weigh = weigh
+        self._known: dict[frozenset[Arc], float] = {}
 
-def _knot(knot: Knot, weigh: Weigh, graph: Graph) -> float:
-    """The heaviest walk within a knot."""
-    if not any(weigh(arc) for arc in knot):
-        return 0
-    limit = min(conflicts(knot), key=lambda number: _looseness(number, knot, weigh, graph), default=None)
-    if limit is None:
-        return math.inf
-    most = graph.limits[limit].limit
-    afterwards = _chain([arc for arc in knot if limit not in arc.asks], weigh, graph)
-    if most <= 0:
-        return afterwards
-    raising = max(weigh(arc) for arc in knot if limit in arc.raises)
-    between = _chain([arc for arc in knot if limit not in arc.raises], weigh, graph)
-    return most * (raising + between) + afterwards
+    def chain(self, arcs: Iterable[Arc]) -> float:
+        """The heaviest walk in these arcs: from knot to knot, none of which it comes back to."""
+        arcs = tuple(arcs)
+        knots = knots_of(arcs)
+        home: dict[Place, Place | int] = {arc.source: number for number, knot in enumerate(knots) for arc in knot}
+        onward: defaultdict[Place | int, list[tuple[float, Place | int]]] = defaultdict(list)
+        onward |= {node: [] for node in home.values()}
+        for arc in arcs:
+            source, target = home.get(arc.source, arc.source), home.get(arc.target, arc.target)
+            if source != target:
+                onward[source].append((self._weigh(arc), target))
+        weights: dict[Place | int, float] = {}
+        followers = {node: [target for _, target in steps] for node, steps in onward.items()}
+        for node in TopologicalSorter(followers).static_order():
+            inside = self._knot(knots[node]) if isinstance(node, int) else 0
+            weights[node] = inside + max((weight + weights[target] for weight, target in onward[node]), default=0)
+        return max(weights.values(), default=0)
 
+    def _knot(self, knot: Knot) -> float:
+        """The heaviest walk within a knot."""
+        if not any(self._weigh(arc) for arc in knot):
+            return 0
+        if (key := frozenset(knot)) not in self._known:
+            if len(self._known) > MOST_KNOTS:
+                return math.inf
+            self._known[key] = self._broken(knot)
+        return self._known[key]
 
-def _looseness(limit: int, knot: Knot, weigh: Weigh, graph: Graph) -> tuple[int, int]:
-    """How much can still be repeated between two arcs that raise this limit; limits of one kind by their size."""
-    left = knots_of(arc for arc in knot if limit not in arc.raises)
-    return sum(1 for rest in left for arc in rest if weigh(arc)), graph.limits[limit].limit
+    def _broken(self, knot: Knot) -> float:
+        limit = min(conflicts(knot), key=lambda each: self._looseness(each, knot), default=None)
+        if limit is None:
+            return math.inf
+        most = self._limits[limit].limit
+        afterwards = self.chain(arc for arc in knot if limit not in arc.asks)
+        if most <= 0:
+            return afterwards
+        raising = max(self._weigh(arc) for arc in knot if limit in arc.raises)
+        between = self.chain(arc for arc in knot if limit not in arc.raises)
+        return most * (raising + between) + afterwards
+
+    def _looseness(self, limit: int, knot: Knot) -> tuple[int, int]:
+        """How much can still be repeated between two raises of this limit; limits of one kind by their size."""
+        left = knots_of(arc for arc in knot if limit not in arc.raises)
+        return sum(1 for rest in left for arc in rest if self._weigh(arc)), self._limits[limit].limit

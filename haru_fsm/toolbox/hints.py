@@ -23,9 +23,6 @@ TYPED_DICT: Any = typing_extensions.TypedDict
 """The functional form, for fields that are known only when it is called."""
 
 
-_QUALIFIERS: dict[bool, Any] = {True: typing_extensions.Required, False: typing_extensions.NotRequired}
-
-
 def modern(hint: Any) -> Any:
     """The same hint with these corrections; what needs none comes back as it is."""
     origin, args = get_origin(hint), get_args(hint)
@@ -73,15 +70,34 @@ def _modern_class(hint: Any) -> Any:
 
 
 def _modern_typed_dict(hint: Any) -> Any:
-    hints = typing.get_type_hints(hint, include_extras=True)
-    if any(found is hint for found in hints.values()):
+    keys = typed_dict_keys(hint)
+    if any(found is hint for found, _ in keys.values()):
         return hint  # it holds itself; pydantic says what to do
-    fields = {
-        name: _QUALIFIERS[name in hint.__required_keys__][modern(unqualified(found))] for name, found in hints.items()
-    }
-    made: Any = TYPED_DICT(hint.__name__, fields)
+    made: Any = TYPED_DICT(
+        hint.__name__, {name: qualified(modern(found), must) for name, (found, must) in keys.items()}
+    )
     made.__doc__ = hint.__doc__
     return made
+
+
+def typed_dict_keys(kind: Any) -> dict[str, tuple[Any, bool]]:
+    """The keys of a TypedDict, each with its type and whether it is required."""
+    hints = typing_extensions.get_type_hints(kind, include_extras=True)
+    return {
+        name: (unqualified(hint), _is_required(hint, name in kind.__required_keys__)) for name, hint in hints.items()
+    }
+
+
+def _is_required(hint: Any, by_class: bool) -> bool:
+    # Python knows only of its class where the annotation was a string.
+    origin = get_origin(hint)
+    return origin is typing.Required or (origin is not typing.NotRequired and by_class)
+
+
+def qualified(hint: Any, required: bool) -> Any:
+    """A type as that of a key which is required, or not."""
+    qualifier: Any = typing_extensions.Required if required else typing_extensions.NotRequired
+    return qualifier[hint]
 
 
 def unqualified(hint: Any) -> Any:

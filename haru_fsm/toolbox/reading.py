@@ -71,7 +71,9 @@ class Layers:
     @property
     def doc(self) -> str | None:
         """The docstring: the partial's own, the function's, or that of a callable object's class."""
-        text = self._own_doc or inspect.getdoc(self.function) or (inspect.getdoc(self.owner) if self.owner else None)
+        # Of a `__call__` without a docstring Python would tell what calling is.
+        inherited = self.function.__doc__ if self.owner else inspect.getdoc(self.function)
+        text = self._own_doc or inherited or (inspect.getdoc(self.owner) if self.owner else None)
         return inspect.cleandoc(text) if text and text.strip() else None
 
     @property

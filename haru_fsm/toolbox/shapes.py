@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, ValidationEr
 from pydantic_core import PydanticUndefined
 from typing_extensions import is_typeddict
 
-from haru_fsm.toolbox.hints import TYPED_DICT, unqualified
+from haru_fsm.toolbox.hints import TYPED_DICT, qualified, typed_dict_keys
 from haru_fsm.toolbox.marks import MISSING, Won, WonAmount
 from haru_fsm.toolbox.reading import Parameter
 
@@ -178,12 +178,7 @@ class ArgumentsShape(Shape):
     """The arguments of a tool: an object with a key for each parameter."""
 
     def __init__(self, parameters: tuple[Parameter, ...]) -> None:
-        fields = {
-            param.name: typing_extensions.Required[param.hint]
-            if param.required
-            else typing_extensions.NotRequired[param.hint]
-            for param in parameters
-        }
+        fields = {param.name: qualified(param.hint, param.required) for param in parameters}
         hint: Any = TYPED_DICT("arguments", fields)
         hint.__pydantic_config__ = ConfigDict(extra="forbid")
         super().__init__(hint)
@@ -221,11 +216,11 @@ def _fields(base: Any, core: Any) -> Iterator[tuple[str, Field]]:
         for name, info in infos.items():
             yield _key(name, info), Field(Shape(info.rebuild_annotation()), info.is_required(), _plain(info.default))
         return
-    hints = typing_extensions.get_type_hints(base, include_extras=True)
     if is_typeddict(base):
-        for name, hint in hints.items():
-            yield name, Field(Shape(unqualified(hint)), name in base.__required_keys__)
+        for name, (hint, required) in typed_dict_keys(base).items():
+            yield name, Field(Shape(hint), required)
         return
+    hints = typing_extensions.get_type_hints(base, include_extras=True)
     for field in dataclasses.fields(base):
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         default = MISSING if field.default is dataclasses.MISSING else field.default

@@ -98,6 +98,6 @@ def test_resume_wants_to_know_what(haru: Haru) -> None:
         assert "haru resume --all" in refused.complaint
 
 
-def test_hints_name_the_same_app_and_database(haru: Haru, tmp_path_factory: object) -> None:
+def test_hints_name_the_same_app_and_database(haru: Haru) -> None:
     asked = haru("ask", PARCELS, "--customer", "C003", "--db", "sqlite:///my shop.db")
     assert "--db 'sqlite:///my shop.db'" in asked.out.splitlines()[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -89,7 +90,7 @@ def test_another_customers_conversation_is_unknown(haru: Haru) -> None:
         (STATES, "raise RuntimeError('no shop')", "line 1: RuntimeError: no shop"),
         (STATES, "", "make_tools(...)"),
         (STATES, TOOLS.replace("item: str", "item"), "parameter item has no type hint"),
-        (STATES, TOOLS.replace('"""How', '# """How').replace('Its name.\n        """', "# "), "docstring"),
+        (STATES, re.sub('""".*?"""', "", TOOLS, flags=re.DOTALL), "docstring"),
         (STATES.replace("when=StepBudget", "when=None and StepBudget"), TOOLS, "THINK"),
     ],
 )
@@ -98,6 +99,7 @@ def test_apps_that_cannot_be_used(haru: Haru, tmp_path: Path, states: str | None
     refused = haru("ask", "안녕하세요", "--customer", "kim", "--app", str(app))
     assert (refused.code, refused.out) == (2, "")
     assert says in refused.complaint
+    assert haru("list", "--json").json == []
 
 
 def test_a_sound_app_of_ones_own(haru: Haru, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ HEAVY = ("pydantic", "rich", "transitions", "google.genai", "openai", "asyncio",
 
 def commands(group: Any, *before: str) -> list[tuple[tuple[str, ...], Any]]:
     """Every command, by the words that call it."""
-    found = []
+    found: list[tuple[tuple[str, ...], Any]] = []
     for name, each in group.commands.items():
         words = (*before, name)
         found += commands(each, *words) if hasattr(each, "commands") else [(words, each)]

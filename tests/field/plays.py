@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -261,20 +261,28 @@ async def with_a_store_that_fails(stage: Stage, gemini: FakeGemini) -> Played:
     return await played(stage, gemini, [run], began, raised=raised, appends=store.appends)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Recorded(Session):
+    """A customer's record whose fields are called like what state machine libraries put into their models."""
+
+    trigger: str
+    state: str
+    finish: str
+    to_DONE: str
+
+
 async def with_a_record(stage: Stage, gemini: FakeGemini) -> Played:
-    """The session carries a customer's record whose fields are called like a machine's own."""
+    """The session carries such a record; what rests is resumed."""
     began = time.monotonic()
     record = dict(stage.case.script["customer_record"])
-    sessions: list[Session] = []
+    sessions: list[Recorded] = []
 
-    class Recorded(Session):
-        trigger, state, finish, to_DONE = (record[name] for name in ("trigger", "state", "finish", "to_DONE"))
-
-        def __post_init__(self) -> None:
-            sessions.append(self)
+    def begin(*args: Any, **facts: Any) -> Session:
+        sessions.append(Recorded(*args, **facts, **record))
+        return sessions[-1]
 
     async with stage.engine() as engine:
-        engine.app = replace(engine.app, make_session=Recorded)
+        engine.app = replace(engine.app, make_session=begin)
         runs = await talk(engine, stage.case)
         before = await engine.store.load(runs[0].conversation_id)
         again = await engine.resume(runs[0].conversation_id)

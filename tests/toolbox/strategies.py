@@ -189,7 +189,7 @@ DAMAGES: tuple[tuple[Any, st.SearchStrategy[Any], Callable[[Any], Any]], ...] = 
         st.integers(0, 10**6),
         lambda value: str(value).translate(str.maketrans("0123456789", "０１２３４５６７８９")),
     ),
-    (float, numbers, lambda value: json.dumps(value)),
+    (float, numbers, json.dumps),
     (bool, st.booleans(), lambda value: str(value).upper()),
     (Won, st.integers(0, 10**9), "{:,}원".format),
     (Won, st.integers(0, 10**9), "₩{:,}".format),
