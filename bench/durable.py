@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import sqlite3
 import tempfile
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from bench import haru
 from bench.figures import Figure, Target
-from bench.measuring import Plan, tell, timed
+from bench.measuring import Plan, Span, Stopwatch, tell, timed
 from bench.raw import Raw
+from bench.workload import CUSTOMER
+from haru_fsm.stores.sqlite import SQLiteStore
 
 OVER_RAW_US = 300
 GROWTH = 1.05
@@ -32,6 +32,16 @@ class Pair:
     haru: float
     raw: float
 
+    @property
+    def ratio(self) -> float:
+        """The engine's as a multiple of raw's."""
+        return self.haru / self.raw
+
+    @property
+    def over(self) -> float:
+        """What the engine's is beyond raw's."""
+        return self.haru - self.raw
+
 
 def figures(plan: Plan) -> Iterator[Figure]:
     """All figures of this module, in the order of the table."""
@@ -46,52 +56,41 @@ def figures(plan: Plan) -> Iterator[Figure]:
 def _alone(plan: Plan) -> Iterator[Figure]:
     group = "one conversation"
     # Lengths take turns as well, so that a slow minute of the disk does not look like growth.
-    seen: dict[int, list[Pair]] = {n: [] for n in plan.lengths}
+    turns: dict[int, list[_Turn]] = {n: [] for n in plan.lengths}
     for turn in range(plan.repetitions):
         tell(f"one conversation alone: {turn + 1} of {plan.repetitions}")
-        for n in plan.lengths:
-            seen[n].append(_in_turns(plan.folder, n, turn))
-    middle = {n: _middle(pairs) for n, pairs in seen.items()}
-    for n, pair in middle.items():
-        yield Figure(group, f"{n} steps", pair.haru, "µs/step", pair.raw)
-    for n, pairs in seen.items():
-        over = median(pair.haru - pair.raw for pair in pairs)
+        for n, seen in turns.items():
+            seen.append(_in_turns(turn, lambda n=n: _haru(plan.folder, 1, n), lambda n=n: _raw(plan.folder, 1, n)))  # type: ignore[misc]
+    clock = {n: [seen.clock_us for seen in turns[n]] for n in turns}
+    processor = {n: [seen.processor_us for seen in turns[n]] for n in turns}
+    for n, pairs in clock.items():
+        yield Figure(group, f"{n} steps", *_middle(pairs, "µs/step"))
+    yield _threaded(plan, group, turns)
+    for n, pairs in clock.items():
+        over = median(pair.over for pair in pairs)
         yield Figure(group, f"{n} steps, over raw", over, "µs/step", target=Target(OVER_RAW_US))
-    shortest, longest = min(plan.lengths), max(plan.lengths)
-    growth, raw = (
-        median(
-            getattr(long, side) / getattr(short, side)
-            for long, short in zip(seen[longest], seen[shortest], strict=True)
-        )
-        for side in ("haru", "raw")
-    )
-    yield Figure(group, f"growth {longest}/{shortest}", growth, "", raw, Target(GROWTH))
+    yield _growth(group, f"growth {max(turns)}/{min(turns)}", clock)
+    for n, pairs in processor.items():
+        yield Figure(group, f"{n} steps, processor time", *_middle(pairs, "µs/step"))
+    yield _growth(group, f"growth {max(turns)}/{min(turns)}, processor time", processor)
 
 
-def _in_turns(folder: Path, n: int, turn: int) -> Pair:
-    """Microseconds a step on both; who goes first changes with the turn."""
-    if turn % 2:
-        raw = _raw_alone(folder, n)
-        return Pair(_haru_alone(folder, n), raw)
-    return Pair(_haru_alone(folder, n), _raw_alone(folder, n))
+def _threaded(plan: Plan, group: str, turns: dict[int, list[_Turn]]) -> Figure:
+    """The middle length once more, with a tool that is a plain function."""
+    n = sorted(turns)[len(turns) // 2]
+    tell(f"one conversation of {n} steps, its tool in a thread")
+    pairs = [
+        Pair(_haru(plan.folder, 1, n, threads=True).clock_s * 1e6, _raw(plan.folder, 1, n).clock_s * 1e6)
+        for _ in turns[n]
+    ]
+    return Figure(group, f"{n} steps, the tool in a thread", *_middle(pairs, "µs/step"))
 
 
-def _haru_alone(folder: Path, n: int) -> float:
-    async def measured() -> float:
-        with tempfile.TemporaryDirectory(dir=folder) as place:
-            async with haru.engine(Path(place) / "haru.db", n) as engine:
-                gc.collect()
-                began = time.perf_counter()
-                await haru.converse(engine, "c", n)
-                return time.perf_counter() - began
-
-    return asyncio.run(measured()) / n * 1e6
-
-
-def _raw_alone(folder: Path, n: int) -> float:
-    with tempfile.TemporaryDirectory(dir=folder) as place, Raw(Path(place) / "raw.db") as raw:
-        raw.converse("warm", 3)
-        return timed(lambda: raw.converse("c", n)) / n * 1e6
+def _growth(group: str, name: str, pairs: dict[int, list[Pair]]) -> Figure:
+    """What a step of the longest conversation costs, as a multiple of a step of the shortest in the same turn."""
+    both = list(zip(pairs[max(pairs)], pairs[min(pairs)], strict=True))
+    ours = median(long.haru / short.haru for long, short in both)
+    return Figure(group, name, ours, "", median(long.raw / short.raw for long, short in both), Target(GROWTH))
 
 
 # --------------------------------------------------------------------------- many conversations
@@ -100,39 +99,56 @@ def _raw_alone(folder: Path, n: int) -> float:
 def _together(plan: Plan) -> Iterator[Figure]:
     conversations, n = plan.together
     group = f"{conversations} conversations x {n} steps"
-    rates = []
+    turns: list[_Turn] = []
     for turn in range(plan.repetitions):
         tell(f"{group}: {turn + 1} of {plan.repetitions}")
-        rates.append(_rates(plan.folder, conversations, n, turn))
-    pair = _middle(rates)
+        turns.append(
+            _in_turns(turn, lambda: _haru(plan.folder, conversations, n), lambda: _raw(plan.folder, conversations, n))
+        )
+    rates = [Pair(1e6 / seen.clock_us.haru, 1e6 / seen.clock_us.raw) for seen in turns]
+    times = median(rate.ratio for rate in rates)
     yield Figure(
-        group, "together (raw: one after another)", pair.haru, "steps/s", pair.raw, Target(STEPS_A_SECOND, True)
+        group, "together (raw: one after another)", *_middle(rates, "steps/s"), Target(STEPS_A_SECOND, least=True)
     )
-    times = median(rate.haru / rate.raw for rate in rates)
-    yield Figure(group, "times raw", times, "", target=Target(TIMES_RAW, True))
+    yield Figure(group, "times raw", times, "", target=Target(TIMES_RAW, least=True))
+    yield Figure(group, "processor time", *_middle([seen.processor_us for seen in turns], "µs/step"))
 
 
-def _rates(folder: Path, conversations: int, n: int, turn: int) -> Pair:
-    sides = [lambda: _haru_together(folder, conversations, n), lambda: _raw_in_a_row(folder, conversations, n)]
+# --------------------------------------------------------------------------- both sides
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Microseconds a step, by the clock and of all processors, on both sides."""
+
+    clock_us: Pair
+    processor_us: Pair
+
+
+def _in_turns(turn: int, ours: Callable[[], Span], raws: Callable[[], Span]) -> _Turn:
+    """Measure both; who goes first changes with the turn."""
     if turn % 2:
-        raw = sides[1]()
-        return Pair(sides[0](), raw)
-    return Pair(sides[0](), sides[1]())
+        raw, haru_ = raws(), ours()
+    else:
+        haru_, raw = ours(), raws()
+    return _Turn(Pair(haru_.clock_s * 1e6, raw.clock_s * 1e6), Pair(haru_.processor_s * 1e6, raw.processor_s * 1e6))
 
 
-def _haru_together(folder: Path, conversations: int, n: int) -> float:
-    async def measured() -> float:
+def _haru(folder: Path, conversations: int, n: int, *, threads: bool = False) -> Span:
+    """What a step takes on the engine, all conversations at once."""
+
+    async def measured() -> Span:
         with tempfile.TemporaryDirectory(dir=folder) as place:
-            async with haru.engine(Path(place) / "haru.db", n) as engine:
-                gc.collect()
-                began = time.perf_counter()
+            async with haru.engine(Path(place) / "haru.db", n, threads=threads) as engine:
+                watch = Stopwatch()
                 await haru.converse_together(engine, conversations, n)
-                return time.perf_counter() - began
+                return watch.span()
 
-    return conversations * n / asyncio.run(measured())
+    return _a_step(asyncio.run(measured()), conversations * n)
 
 
-def _raw_in_a_row(folder: Path, conversations: int, n: int) -> float:
+def _raw(folder: Path, conversations: int, n: int) -> Span:
+    """What a step takes on raw sqlite3, one conversation after another."""
     with tempfile.TemporaryDirectory(dir=folder) as place, Raw(Path(place) / "raw.db") as raw:
         raw.converse("warm", 3)
 
@@ -140,7 +156,16 @@ def _raw_in_a_row(folder: Path, conversations: int, n: int) -> float:
             for index in range(conversations):
                 raw.converse(f"c{index}", n)
 
-        return conversations * n / timed(all_of_them)
+        return _a_step(timed(all_of_them), conversations * n)
+
+
+def _a_step(span: Span, steps: int) -> Span:
+    return Span(span.clock_s / steps, span.processor_s / steps)
+
+
+def _middle(pairs: list[Pair], unit: str) -> tuple[float, str, float]:
+    """The value, unit and raw value of a Figure: the median of each side."""
+    return median(pair.haru for pair in pairs), unit, median(pair.raw for pair in pairs)
 
 
 # --------------------------------------------------------------------------- bytes, and loading
@@ -154,31 +179,37 @@ def _stored(plan: Plan) -> Iterator[Figure]:
 
 async def _stored_in(place: Path, plan: Plan) -> list[Figure]:
     shortest, longest = min(plan.lengths), max(plan.lengths)
-    with Raw(place / "raw.db") as raw:
-        for n in (shortest, longest):
-            raw.converse(f"{n}", n)
-        sizes = [await _bytes(place / f"{n}.db", n) for n in (shortest, longest)]
-        # The difference of two lengths leaves out what an empty database takes.
-        steps = longest - shortest
-        once = (raw.json_bytes(f"{longest}") - raw.json_bytes(f"{shortest}")) / steps
-        stored = (sizes[1] - sizes[0]) / steps
-        load, rebuilt, selected = await _loads(place / f"{longest}.db", raw, longest, plan.repetitions * 5)
+    short, long = [await _made(place, n) for n in (shortest, longest)]
+    # The difference of two lengths leaves out what an empty database takes.
+    steps = longest - shortest
+    stored, raw, once = ((more - less) / steps for more, less in zip(long, short, strict=True))
+    loaded, rebuilt, selected = await _loads(place, longest, plan.repetitions * 5)
     return [
-        Figure("stored", "bytes/step (raw: events and results as JSON, once)", stored, "B", once),
-        Figure("stored", "times that JSON", stored / once, "", target=Target(TIMES_JSON)),
-        Figure("loaded", f"{longest} steps (raw: select, json.loads)", load, "ms", selected, Target(LOAD_MS)),
+        Figure("stored", "file (raw: its file)", stored, "B/step", raw),
+        Figure("stored", "times events and results as JSON, once", stored / once, "", raw / once, Target(TIMES_JSON)),
+        Figure("loaded", f"{longest} steps (raw: select, json.loads)", loaded, "ms", selected, Target(LOAD_MS)),
         Figure("loaded", "with the guards' memos, ready to go on", rebuilt, "ms"),
     ]
 
 
-async def _bytes(path: Path, n: int) -> int:
-    """Bytes of a database with one conversation of `n` steps: pages in use, after the log is back in the file."""
-    async with haru.engine(path, n) as engine:
+async def _made(place: Path, n: int) -> tuple[int, int, int]:
+    """Make a conversation of `n` steps on both sides. Bytes of the engine's file, of raw's, and of the JSON alone."""
+    ours, raws = _paths(place, n)
+    async with haru.engine(ours, n) as engine:
         await haru.converse(engine, "c", n)
-    return await asyncio.to_thread(_checkpointed, path)
+    with Raw(raws) as raw:
+        raw.converse("warm", 3)
+        raw.converse("c", n)
+        json_bytes = raw.json_bytes("c")
+    return await asyncio.to_thread(_bytes, ours), await asyncio.to_thread(_bytes, raws), json_bytes
 
 
-def _checkpointed(path: Path) -> int:
+def _paths(place: Path, n: int) -> tuple[Path, Path]:
+    return place / f"haru-{n}.db", place / f"raw-{n}.db"
+
+
+def _bytes(path: Path) -> int:
+    """Bytes of a database, once its log is back in the file."""
     connection = sqlite3.connect(path)
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -187,23 +218,20 @@ def _checkpointed(path: Path) -> int:
         connection.close()
 
 
-async def _loads(path: Path, raw: Raw, n: int, repetitions: int) -> tuple[float, float, float]:
+async def _loads(place: Path, n: int, repetitions: int) -> tuple[float, float, float]:
     """Milliseconds: the store's load, the same with the guards' memos, and raw's select."""
     workflow, taken = haru.app().workflow, []
-    async with haru.engine(path.with_suffix(".2.db"), n) as engine:
-        await haru.converse(engine, "c", n)
-        for _ in range(repetitions):
-            selected = timed(lambda: raw.load(f"{n}"))
-            gc.collect()
-            began = time.perf_counter()
-            record = await engine.store.load("c")
-            loaded = time.perf_counter() - began
-            assert record is not None
-            workflow.replay(workflow.begin("c", "C001"), record.steps)
-            taken.append((loaded, time.perf_counter() - began, selected))
-    load, rebuilt, selected = (median(column) * 1000 for column in zip(*taken, strict=True))
-    return load, rebuilt, selected
-
-
-def _middle(pairs: list[Pair]) -> Pair:
-    return Pair(median(pair.haru for pair in pairs), median(pair.raw for pair in pairs))
+    ours, raws = _paths(place, n)
+    store, raw = SQLiteStore(ours), Raw(raws)
+    for _ in range(repetitions):
+        selected = timed(lambda: raw.load("c"))
+        watch = Stopwatch()
+        record = await store.load("c")
+        loaded = watch.span()
+        assert record is not None
+        workflow.replay(workflow.begin("c", CUSTOMER), record.steps)
+        taken.append((loaded.clock_s, watch.span().clock_s, selected.clock_s))
+    await store.aclose()
+    raw.close()
+    load, rebuilt, select = (median(column) * 1000 for column in zip(*taken, strict=True))
+    return load, rebuilt, select

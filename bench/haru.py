@@ -35,11 +35,34 @@ async def list_parcels(customer: str, page: int) -> dict[str, Any]:
     return workload.page(page)
 
 
+def in_a_thread() -> Callable[..., dict[str, Any]]:
+    """The same tool as a plain function, which the engine runs in a thread of its own."""
+
+    @tool(read_only=True)
+    def list_parcels(customer: str, page: int) -> dict[str, Any]:
+        """List one page of a customer's parcels.
+
+        Args:
+            customer: The customer's number.
+            page: Which page, from 0.
+        """
+        return workload.page(page)
+
+    return list_parcels
+
+
 @cache
 def app() -> App:
     """The starter's workflow, and one tool."""
     starter = load_app(ROOT, limits=LIMITS)
     return App(workflow=starter.workflow, make_tools=lambda _session: [list_parcels], limits=LIMITS)
+
+
+@cache
+def app_with_threads() -> App:
+    """The same app, whose tool is a plain function."""
+    plain = in_a_thread()
+    return app().with_tools(lambda _session: [plain])
 
 
 def model(n: int) -> ScriptedModel:
@@ -58,9 +81,9 @@ def _script(n: int) -> Callable[[ModelRequest], ModelOutcome]:
 
 
 @asynccontextmanager
-async def engine(path: Path, n: int) -> AsyncIterator[Engine]:
+async def engine(path: Path, n: int, *, threads: bool = False) -> AsyncIterator[Engine]:
     """An engine on a database of its own, warm: connections are open, code has run once."""
-    async with Engine(app(), model=model(3), store=SQLiteStore(path)) as running:
+    async with Engine(app_with_threads() if threads else app(), model=model(3), store=SQLiteStore(path)) as running:
         await converse(running, "warm", 3)
         running.model = model(n)
         yield running

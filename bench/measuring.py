@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-__all__ = ["Plan", "median", "processor_us", "tell", "timed"]
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -36,20 +34,41 @@ def tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def timed(job: Callable[[], object]) -> float:
-    """Seconds that a job takes, with no garbage left over from the one before."""
-    gc.collect()
-    began = time.perf_counter()
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What a job took, in seconds: by the clock, and of all processors together."""
+
+    clock_s: float
+    processor_s: float
+
+
+class Stopwatch:
+    """Started with no garbage left over from what came before."""
+
+    def __init__(self) -> None:
+        gc.collect()
+        self._processor = time.process_time()
+        self._clock = time.perf_counter()
+
+    def span(self) -> Span:
+        """What has passed since it was started."""
+        return Span(time.perf_counter() - self._clock, time.process_time() - self._processor)
+
+
+def timed(job: Callable[[], object]) -> Span:
+    """What a job takes."""
+    watch = Stopwatch()
     job()
-    return time.perf_counter() - began
+    return watch.span()
 
 
-def processor_us(jobs: Sequence[Callable[[], object]], repetitions: int) -> float:
+def processor_us(jobs: Callable[[], Sequence[Callable[[], object]]], repetitions: int) -> float:
     """Microseconds of processor time for one of the jobs: the mean over them, the median over repetitions.
 
-    Processor time, because other programs on the machine are no cost of ours.
+    The jobs are made anew each time, so that nothing they had worked out is still known. Processor time, because other
+    programs on the machine are no cost of ours.
     """
-    return median(_mean_us(jobs) for _ in range(repetitions))
+    return median(_mean_us(jobs()) for _ in range(repetitions))
 
 
 def _mean_us(jobs: Sequence[Callable[[], object]]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from bench import haru, workload
 from bench.figures import Figure, Target
@@ -37,10 +37,9 @@ def figures(plan: Plan) -> Iterator[Figure]:
     for n in plan.journals:
         tell(f"processor, after {n} steps")
         behind = conversation(workflow, n)
-        ahead = [_ahead(workflow, behind, n) for _ in range(plan.samples)]
         group = f"processor, a step after {n}"
-        yield Figure(group, "guards", _guards(workflow, behind, ahead, plan), "µs", target=Target(GUARDS_US))
-        yield Figure(group, "contents", _contents(behind, ahead, plan), "µs", target=Target(CONTENTS_US))
+        yield Figure(group, "guards", _guards(workflow, behind, n, plan), "µs", target=Target(GUARDS_US))
+        yield Figure(group, "contents", _contents(workflow, behind, n, plan), "µs", target=Target(CONTENTS_US))
         yield Figure(group, "the table, guards included", _table(workflow, behind, n, plan), "µs")
     tell("processor, arguments")
     yield Figure(
@@ -75,37 +74,51 @@ def _advanced(workflow: Workflow, behind: Conversation, new: Sequence[Event]) ->
     return behind
 
 
-def _ahead(workflow: Workflow, behind: Conversation, n: int) -> tuple[Step, ...]:
-    """The journal's next three lines; what the events remember of themselves is forgotten again."""
+def _ahead(workflow: Workflow, behind: Conversation, n: int, samples: int) -> list[tuple[Step, ...]]:
+    """The journal's next three lines, so many times; none of these events has worked anything out yet."""
     steps = _advanced(workflow, behind, events(n)).steps[-3:]
-    return tuple(step.model_copy(update={"event": event}) for step, event in zip(steps, events(n), strict=True))
+    return [
+        tuple(step.model_copy(update={"event": event}) for step, event in zip(steps, events(n), strict=True))
+        for _ in range(samples)
+    ]
 
 
 # --------------------------------------------------------------------------- what is measured
 
 
-def _guards(workflow: Workflow, behind: Conversation, ahead: Sequence[tuple[Step, ...]], plan: Plan) -> float:
-    """Every guard folds each line; every guard of a row that is asked judges its event."""
+def _guards(workflow: Workflow, behind: Conversation, n: int, plan: Plan) -> float:
+    """Every guard of a row that is asked judges its event, and every guard folds each line."""
     asked = {
         step.event.kind: [
-            (guard, workflow.guards.index(guard))
+            workflow.guards.index(guard)
             for row in workflow.rows_for(step.source, type(step.event))
             for guard in atoms(row.when)
         ]
-        for step in ahead[0]
+        for step in _ahead(workflow, behind, n, 1)[0]
     }
+    guards, now = workflow.guards, _memos(workflow, behind)
 
     def judged(steps: tuple[Step, ...]) -> None:
-        memos = behind.memos
+        memos = now
         for step in steps:
-            for guard, place in asked[step.event.kind]:
-                guard.judge(memos[place], step.event)
-            memos = tuple(guard.fold(memo, step) for guard, memo in zip(workflow.guards, memos, strict=True))
+            for index in asked[step.event.kind]:
+                guards[index].judge(memos[index], step.event)
+            memos = [guard.fold(memo, step) for guard, memo in zip(guards, memos, strict=True)]
 
-    return processor_us([partial(judged, steps) for steps in ahead], plan.repetitions)
+    return processor_us(
+        lambda: [partial(judged, steps) for steps in _ahead(workflow, behind, n, plan.samples)], plan.repetitions
+    )
 
 
-def _contents(behind: Conversation, ahead: Sequence[tuple[Step, ...]], plan: Plan) -> float:
+def _memos(workflow: Workflow, behind: Conversation) -> list[Any]:
+    """What each guard remembers of the journal, in the order of `workflow.guards`."""
+    memos = [guard.initial() for guard in workflow.guards]
+    for step in behind.steps:
+        memos = [guard.fold(memo, step) for guard, memo in zip(workflow.guards, memos, strict=True)]
+    return memos
+
+
+def _contents(workflow: Workflow, behind: Conversation, n: int, plan: Plan) -> float:
     """The three lines are folded into the history, and the next request is built."""
     history = History()
     for step in behind.steps:
@@ -117,12 +130,16 @@ def _contents(behind: Conversation, ahead: Sequence[tuple[Step, ...]], plan: Pla
             now = now.fold(step)
         now.request()
 
-    return processor_us([partial(built, steps) for steps in ahead], plan.repetitions)
+    return processor_us(
+        lambda: [partial(built, steps) for steps in _ahead(workflow, behind, n, plan.samples)], plan.repetitions
+    )
 
 
 def _table(workflow: Workflow, behind: Conversation, n: int, plan: Plan) -> float:
-    jobs = [partial(_advanced, workflow, behind, events(n)) for _ in range(plan.samples)]
-    return processor_us(jobs, plan.repetitions)
+    """The table is read three times, once for each event; its rows ask the guards."""
+    return processor_us(
+        lambda: [partial(_advanced, workflow, behind, events(n)) for _ in range(plan.samples)], plan.repetitions
+    )
 
 
 @tool(read_only=True)
@@ -156,4 +173,4 @@ def _arguments(plan: Plan) -> float:
 
 
 def _mean(job: Callable[[], object], plan: Plan) -> float:
-    return processor_us([job] * plan.samples * 5, plan.repetitions)
+    return processor_us(lambda: [job] * plan.samples * 5, plan.repetitions)

@@ -14,7 +14,10 @@ from typing import Any, Self
 
 from bench import workload
 
-SCHEMA = "CREATE TABLE events (conversation TEXT, seq INTEGER, kind TEXT, event TEXT, PRIMARY KEY (conversation, seq))"
+SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS events "
+    "(conversation TEXT, seq INTEGER, kind TEXT, event TEXT, PRIMARY KEY (conversation, seq))"
+)
 INSERT = "INSERT INTO events VALUES (?, ?, ?, ?)"
 SELECT = "SELECT kind, event FROM events WHERE conversation = ? ORDER BY seq"
 
@@ -32,6 +35,10 @@ class Raw:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
         self._connection.close()
 
     def converse(self, conversation: str, n: int) -> None:

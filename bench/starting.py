@@ -30,7 +30,7 @@ def figures(plan: Plan) -> Iterator[Figure]:
     for turn in range(plan.processes):
         tell(f"starting: {turn + 1} of {plan.processes}")
         for name, arguments in COMMANDS.items():
-            taken[name].append(timed(lambda arguments=arguments: _start(arguments)) * 1000)  # type: ignore[misc]
+            taken[name].append(timed(lambda arguments=arguments: _start(arguments)).clock_s * 1000)  # type: ignore[misc]
     bare, imported, helped = (median(taken[name]) for name in ("bare", "import", "help"))
     group = "starting (raw: a bare interpreter)"
     yield Figure(group, "import, whole process", imported, "ms", bare)

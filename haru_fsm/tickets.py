@@ -189,13 +189,13 @@ def notice(ticket: Ticket, *, added: bool = False) -> str:
             "담당자가 확인한 뒤 답변드리겠습니다."
         )
     return (
-        "죄송합니다. 바로 해결해 드리지 못해 담당자에게 전달했습니다. "
+        "죄송합니다. 바로 해결해 드리지 못해 상담 담당자에게 전달했습니다. "
         f"접수 번호는 {ticket.ticket_id}입니다. 담당자가 확인한 뒤 답변드리겠습니다."
     )
 
 
 HOLDING_NOTICE = (
-    "죄송합니다. 바로 해결해 드리지 못해 담당자에게 전달하고 있습니다. "
+    "죄송합니다. 바로 해결해 드리지 못해 상담 담당자에게 전달하고 있습니다. "
     "접수가 끝나는 대로 접수 번호를 알려 드리겠습니다."
 )
 """What the customer reads while a desk is out of reach: it names no number, because there is none yet."""

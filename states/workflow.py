@@ -30,6 +30,7 @@ from haru_fsm.guards import (
     InDoubt,
     Nudged,
     RepeatedCall,
+    RepeatedEffect,
     ResumeBudget,
     SimilarThoughts,
     StepBudget,
@@ -69,7 +70,9 @@ def workflow(limits: Limits) -> Workflow:
         FailingCalls(limits.loop_repeats),
     )
     # A call that failed was told why; going on like that has been nudged once by the error itself.
+    # An effect that the ledger has answered was nudged by that answer.
     stubborn = AnyOf(
+        RepeatedEffect(),
         AllOf(FailingCalls(limits.loop_repeats), Nudged(max(0, limits.loop_nudges - 1))),
         AllOf(circles, Nudged(limits.loop_nudges)),
     )

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from haru_fsm.certificate.arcs import Arc, Graph, Place, reach
-from haru_fsm.certificate.worst_case import Worst, estimate, worst
+from haru_fsm.certificate.worst_case import MOST_SPOTS, Weigh, Worst, estimate, worst
 from haru_fsm.conversation import Event, ModelEvent, Resumed, ToolsExecuted, ToolsRequested
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Guard
@@ -79,7 +79,7 @@ class Figures:
     @cached_property
     def visits(self) -> Worst:
         """Pieces of work that ask the model."""
-        return worst(self.graph.undisturbed, lambda arc: arc.given and arc.source in self._models, self._known)
+        return self._worst(self._asks)
 
     @cached_property
     def model_requests(self) -> Worst:
@@ -97,7 +97,7 @@ class Figures:
     @cached_property
     def replies(self) -> Worst:
         """Replies whose calls may be run."""
-        return worst(self.graph.undisturbed, lambda arc: arc in self._runnable, self._known)
+        return self._worst(lambda arc: arc in self._runnable)
 
     @cached_property
     def tool_calls(self) -> Worst:
@@ -170,9 +170,11 @@ class Figures:
 
     # -- bounds
 
-    @property
-    def _known(self) -> list[tuple[Arc, ...]]:
-        return [self.transitions.path] if self.transitions.path else []
+    def _worst(self, weigh: Weigh) -> Worst:
+        """The longest run is often the heaviest as well. Where it was not found, not much is spent on looking again."""
+        known = [] if self.transitions.at_most else [self.transitions.path]
+        spots = MOST_SPOTS // 10 if self.transitions.at_most else MOST_SPOTS
+        return worst(self.graph.undisturbed, weigh, known, spots)
 
     @cached_property
     def _request_ceiling(self) -> float:

@@ -18,7 +18,7 @@ from haru_fsm.guards.budgets import (
     TokenBudget,
     ToolCallBudget,
 )
-from haru_fsm.guards.circles import FailingCalls, RepeatedCall, SimilarThoughts
+from haru_fsm.guards.circles import FailingCalls, RepeatedCall, RepeatedEffect, SimilarThoughts
 from haru_fsm.guards.claims import InDoubt, UnfoundedTicketClaim
 from haru_fsm.machine import AllOf, AnyOf, Guard, Not
 
@@ -34,6 +34,7 @@ __all__ = [
     "Not",
     "Nudged",
     "RepeatedCall",
+    "RepeatedEffect",
     "ResumeBudget",
     "SimilarThoughts",
     "StepBudget",

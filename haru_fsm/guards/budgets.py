@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from haru_fsm.conversation import Event, ModelEvent, Step, ToolsExecuted, ToolsRequested, Trip
+from haru_fsm.conversation import Event, ModelEvent, Step, ToolsRequested, Trip
 from haru_fsm.machine import Counted, Guard
 
 AWAIT_MODEL = frozenset({"AWAIT_MODEL"})
@@ -186,16 +186,7 @@ class Deadline(Guard):
 
 @dataclass(frozen=True)
 class Nudged(Counted):
-    """Going in circles was already refused `times` times in this run. Ask it together with a loop guard.
-
-    A reply whose every call was answered from the effect ledger, because it had been made before, counts as one too:
-    that answer has told the model so.
-    """
-
-    def fold(self, memo: int, step: Step) -> int:
-        event = step.event
-        told = isinstance(event, ToolsExecuted) and all(result.repeated for result in event.results) and event.results
-        return super().fold(memo, step) + bool(told)
+    """Going in circles was already refused `times` times in this run. Ask it together with a loop guard."""
 
     def because(self, count: int) -> str:
         return f"the model was told {count} times that it goes in circles, and went on"

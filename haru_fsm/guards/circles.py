@@ -123,6 +123,43 @@ class RepeatedCall(Guard):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    pending: tuple[str, ...] = ()
+    told: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class RepeatedEffect(Guard):
+    """The same effect once more, after the model was told that it is done and what came of it.
+
+    Catches a model that insists on an effect, which the ledger answers instead of running it. Misses nothing that the
+    ledger answers; the first such answer is the nudge.
+    """
+
+    judges = (ToolsRequested,)
+
+    def initial(self) -> _Told:
+        return _Told()
+
+    def fold(self, memo: _Told, step: Step) -> _Told:
+        match step.event:
+            case ToolsRequested(calls=calls):
+                return _Told(tuple(canonical_call(call) for call in calls), memo.told)
+            case ToolsExecuted(results=results) if any(result.repeated for result in results):
+                told = (memo.pending[result.position] for result in results if result.repeated)
+                return _Told((), memo.told | frozenset(told))
+        return memo
+
+    def judge(self, memo: _Told, event: Event) -> Trip | None:
+        if not memo.told or not isinstance(event, ToolsRequested):
+            return None
+        if not all(canonical_call(call) in memo.told for call in event.calls):
+            return None
+        because = f"the same effect ({event.calls[0].name}) was requested again after the model was told it is done"
+        return self.trip(1, because)
+
+
 @dataclass(frozen=True)
 class FailingCalls(Guard):
     """The last `times` replies brought nothing but failed calls: bad arguments, unknown tools, errors, refusals.

@@ -141,6 +141,8 @@ class SQLiteStore:
     ) -> None:
         new = conversation.steps[_index(conversation, expected_seq) :]
         self._lease_s = lease_s
+        # A living worker's lease must not run out between two renewals, however short it is.
+        self._writer.idle_s = min(RENEW_S, max(0.05, lease_s / 4))
         now = self._now()
 
         def job(connection: sqlite3.Connection) -> None:

@@ -52,7 +52,7 @@ class Writer:
     def __init__(self, connect: Callable[[], sqlite3.Connection], idle: Job, idle_s: float) -> None:
         self._connect = connect
         self._idle = idle
-        self._idle_s = idle_s
+        self.idle_s = idle_s
         self._queue: SimpleQueue[_Write | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -100,7 +100,7 @@ class Writer:
             else:
                 if batch:
                     self._commit(connection, batch)
-                if time.monotonic() - renewed >= self._idle_s:
+                if time.monotonic() - renewed >= self.idle_s:
                     renewed = time.monotonic()
                     self._renew(connection)
             _deliver(batch)
@@ -112,7 +112,7 @@ class Writer:
     def _gather(self) -> tuple[list[_Write], bool]:
         batch: list[_Write] = []
         try:
-            first = self._queue.get(timeout=self._idle_s)
+            first = self._queue.get(timeout=self.idle_s)
             while first is not None:
                 batch.append(first)
                 if len(batch) >= BATCH:

@@ -73,9 +73,8 @@ def _modern_typed_dict(hint: Any) -> Any:
     keys = typed_dict_keys(hint)
     if any(found is hint for found, _ in keys.values()):
         return hint  # it holds itself; pydantic says what to do
-    made: Any = TYPED_DICT(
-        hint.__name__, {name: qualified(modern(found), must) for name, (found, must) in keys.items()}
-    )
+    fields = {name: qualified(modern(found), required) for name, (found, required) in keys.items()}
+    made: Any = TYPED_DICT(hint.__name__, fields)
     made.__doc__ = hint.__doc__
     return made
 
@@ -83,9 +82,8 @@ def _modern_typed_dict(hint: Any) -> Any:
 def typed_dict_keys(kind: Any) -> dict[str, tuple[Any, bool]]:
     """The keys of a TypedDict, each with its type and whether it is required."""
     hints = typing_extensions.get_type_hints(kind, include_extras=True)
-    return {
-        name: (unqualified(hint), _is_required(hint, name in kind.__required_keys__)) for name, hint in hints.items()
-    }
+    must = kind.__required_keys__
+    return {name: (unqualified(hint), _is_required(hint, name in must)) for name, hint in hints.items()}
 
 
 def _is_required(hint: Any, by_class: bool) -> bool:

@@ -36,7 +36,9 @@ __all__ = ["cut_for_model", "failure", "response", "with_note"]
 
 MOST_ITEMS = 10_000
 """Items that are taken from a generator."""
-_MOST_VALUES = 1_000_000
+_MOST_VALUES = 500_000
+_PLAIN = (str, int, float, bool, types.NoneType)
+_OPEN = (dict, list)
 _CYCLE = "(refers back to itself)"
 _LONGEST_ERROR = 500
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
@@ -105,9 +107,10 @@ class _Reader:
         if self._read > _MOST_VALUES:
             self._note("It was too large to be kept whole.")
             return _TOO_MUCH
+        kind = type(value)
+        if kind in _PLAIN:
+            return json_safe(value)
         match value:
-            case None | True | False:
-                return value
             case Enum():
                 return self.read(value.value)
             case str():
@@ -116,7 +119,7 @@ class _Reader:
                 return json_safe(int(value))
             case float():
                 return json_safe(float(value))
-        inside = self._inside(value)
+        inside = value if kind in _OPEN else self._inside(value)
         return self._leaf(value) if inside is None else self._nested(value, inside)
 
     def _nested(self, value: Any, inside: Any) -> Any:
@@ -170,9 +173,7 @@ class _Reader:
 
     def _model(self, value: BaseModel) -> dict[Any, Any]:
         try:
-            dumped = value.model_dump(
-                mode="json", by_alias=True, warnings=False, context={REDACT: self.secrets}, serialize_as_any=True
-            )
+            dumped = value.model_dump(mode="json", by_alias=True, warnings=False, context={REDACT: self.secrets})
         except Exception:  # cycles, bytes, fields of types that pydantic cannot write
             return self._fields(value, list(type(value).model_fields))
         return dumped if isinstance(dumped, dict) else {"root": dumped}

@@ -137,7 +137,11 @@ def exit_removed(plan: Plan, rng: random.Random) -> Plan:
 
 
 def guard_inverted(plan: Plan, rng: random.Random) -> Plan:
-    turned = rng.choice([Not, lambda guard: AllOf(Not(guard)), lambda guard: Not(AnyOf(guard, Free("also")))])
+    shape = rng.randrange(3)
+
+    def turned(guard: Guard) -> Guard:
+        return (Not(guard), AllOf(Not(guard)), Not(AnyOf(guard, Free("also"))))[shape]
+
     return plan.rewritten(lambda guard: turned(guard) if is_budget(guard) else guard)
 
 

@@ -17,6 +17,7 @@ from haru_fsm.app import load_app
 from haru_fsm.certificate import Certificate, Costs, certify
 from haru_fsm.certificate.routes import one_by_one
 from haru_fsm.conversation import (
+    Event,
     MessageReceived,
     ModelAnswered,
     ModelEvent,
@@ -56,7 +57,11 @@ def react(guards: Guard, *, observed: Guard | None = None) -> Workflow:
         *([Row(ObservationAppended, "SEE", "DONE", when=observed, rests=True)] if observed else []),
         Row(ObservationAppended, "SEE", "AWAIT_MODEL"),
     ]
-    gives = {"AWAIT_MODEL": [ModelAnswered, ToolsRequested], "ACT": [ToolsExecuted], "SEE": [ObservationAppended]}
+    gives: dict[str, list[type[Event]]] = {
+        "AWAIT_MODEL": [ModelAnswered, ToolsRequested],
+        "ACT": [ToolsExecuted],
+        "SEE": [ObservationAppended],
+    }
     return table(rows, gives, initial="DONE")
 
 
@@ -113,9 +118,9 @@ def test_as_json_and_back() -> None:
     ],
 )
 def test_limits_in_the_thousands_are_no_matter(limits: dict[str, int]) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     certificate = certified(**limits)
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
     replies = min(limits["max_steps"], limits["max_tool_calls"] + 1)
     assert certificate.model_requests.value == limits["max_steps"]
     assert 3 * replies <= (certificate.transitions.value or 0) <= 3 * replies + 6

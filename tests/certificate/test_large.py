@@ -34,9 +34,9 @@ def ring(states: int, most: int, *, laps: bool = True) -> Workflow:
 
 @pytest.mark.parametrize(("states", "most"), [(40, 3), (40, 3000), (12, 10**9)])
 def test_many_states_and_large_limits_give_a_bound_in_seconds(states: int, most: int) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     certificate = certify(ring(states, most))
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
     transitions = certificate.transitions
     assert transitions.at_most
     assert transitions.value is not None

@@ -70,7 +70,7 @@ def test_a_guard_that_counts_in_the_loop_but_is_not_asked_there_is_named() -> No
         Row(ToolsExecuted, "ACT", "AWAIT"),
         Row(ModelFailed, "AWAIT", "DONE", when=STEPS, rests=True),
         Row(ModelFailed, "AWAIT", "DONE", rests=True),
-        gives=REQUESTS | {"AWAIT": [ModelAnswered, ToolsRequested, ModelFailed]},
+        gives={"AWAIT": [ModelAnswered, ToolsRequested, ModelFailed], "ACT": [ToolsExecuted]},
     )
     (problem,) = problems(workflow)
     assert f"{STEPS.name} counts what happens in it (visits of AWAIT), but no row of it asks that guard" in problem.text

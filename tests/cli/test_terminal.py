@@ -99,6 +99,19 @@ def test_a_run_outlives_its_reader(begin: Begin, haru: Haru) -> None:
     assert haru("list", "--json").json[0]["state"] == "DONE"
 
 
+def test_nothing_that_is_shown_moves_the_cursor(haru: Haru, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeGemini([reply("before\x1b[2Jafter")]) as gemini:
+        monkeypatch.setenv("GEMINI_API_KEY", "k")
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
+        asked = haru("ask", "\x1b]0;title\x07안녕하세요", "--customer", "C003")
+    conversation = haru("list", "--json").json[0]["conversation_id"]
+    shown = haru("show", conversation)
+    for said in (asked.out, shown.out):
+        assert "before\ufffd[2Jafter" in said
+        assert "\x1b" not in said
+        assert "\x07" not in said
+
+
 def test_a_table_outlives_its_reader(process: Haru, begin: Begin) -> None:
     process("ask", PARCELS, "--customer", "C003")
     read, write = os.pipe()

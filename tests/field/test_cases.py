@@ -15,7 +15,7 @@ from tests.field.checks import CHECKS
 from tests.field.playing import Case, Played, Stage, load_cases
 from tests.field.plays import PLAYS, Play, straight
 
-NOT_BUILT: dict[str, str] = {}
+NOT_BUILT: dict[str, str] = {"F094": "the history is not compacted yet"}
 """Cases of what is not there yet, with the reason."""
 
 
@@ -28,7 +28,7 @@ def _all() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("case", "play"), list(_all()))
 async def test_field_case(case: Case, play: Play, tmp_path: Path) -> None:
-    async with FakeGemini(_script(case)) as gemini:
+    with FakeGemini(_script(case)) as gemini:  # in a thread of its own, so that its time is not the product's
         come = await play(Stage(case, tmp_path, gemini.base_url), gemini)
     _requests_are_valid(come)
     _end_state(come)

@@ -19,7 +19,6 @@ from pydantic import BaseModel, Field
 from haru_fsm.errors import ToolError
 from haru_fsm.limits import Limits
 from haru_fsm.toolbox import IdempotencyKey, Secret, Toolbox, Won, tool
-from haru_fsm.toolbox.declaration import declare
 from haru_fsm.toolbox.tools import Tool
 from tests.toolbox.strategies import Signature, signatures
 
@@ -277,7 +276,7 @@ def test_what_a_partial_has_bound_is_not_the_models_to_change() -> None:
 def test_hints_that_only_a_closure_knows() -> None:
     allowed = Literal["one", "two"]
 
-    def choose(word: allowed) -> Any:  # type: ignore[valid-type]
+    def choose(word: allowed) -> Any:
         """Choose."""
         return word, allowed
 
@@ -391,14 +390,15 @@ def test_closures_of_another_session_share_their_declaration() -> None:
     assert Tool("get", first.get).declaration is Tool("get", second.get).declaration
 
 
+def default_of(function: Callable[..., Any]) -> Any:
+    schema = Tool("page", function).declaration.parameters
+    assert schema is not None
+    return schema["properties"]["number"]["default"]
+
+
 def test_another_default_or_name_is_another_declaration() -> None:
     one, other = make_tools("C001", 1)[1], make_tools("C001", 2)[1]
-    assert [
-        declare("page", each)[0].declaration.parameters["properties"]["number"]["default"] for each in (one, other)
-    ] == [  # type: ignore[index]
-        1,
-        2,
-    ]
+    assert (default_of(one), default_of(other), default_of(one)) == (1, 2, 1)
     assert Tool("turn", one).declaration.name == "turn"
     assert Tool("page", one).declaration.name == "page"
 
@@ -409,5 +409,5 @@ def test_the_cache_is_bounded_per_function() -> None:
     pages = [make_tools("C001", number)[1] for number in range(100)]
     for each in pages:
         Tool("page", each)
-    code = pages[0].__code__  # type: ignore[attr-defined]
+    code = pages[0].__code__
     assert len(declaration._kept[code]) <= 16

@@ -73,7 +73,7 @@ class Raising(dict[str, Any]):
         raise RuntimeError("no items")
 
 
-Point = namedtuple("Point", "x y")  # noqa: PYI024
+Point = namedtuple("Point", "x y")
 KST = timezone(timedelta(hours=9))
 
 odd_values = st.recursive(
@@ -161,7 +161,7 @@ def test_order_and_siblings_are_kept(items: list[Any], keys: list[str]) -> None:
         ("a\ud800", "a\ufffd"),
         ("W\x00s", "W\x00s"),
         ("\\u0000", "\\u0000"),
-        ({1: "a", None: "b", True: "c"}, {"1": "c", "null": "b"}),
+        ({1: "a", None: "b", False: "c"}, {"1": "a", "null": "b", "false": "c"}),
         ({1: "a", "1": "b"}, {"1": "a", "1'": "b"}),
         ({Status.SHIPPED: 1, date(2026, 1, 1): 2, (1, 2): 3}, {"배송중": 1, "2026-01-01": 2, "[1,2]": 3}),
         (PurePosixPath("/a"), "/a"),
@@ -336,7 +336,9 @@ def test_secrets_of_a_typed_dict_are_known_from_the_return_annotation() -> None:
 
 
 def test_known_secrets_are_cut_out_of_errors_and_texts() -> None:
-    assert failure(RuntimeError("401 for key sk-12345"), secrets=["sk-12345"]) == {"error": "RuntimeError: 401 for key [secret]"}
+    assert failure(RuntimeError("401 for key sk-12345"), secrets=["sk-12345"]) == {
+        "error": "RuntimeError: 401 for key [secret]"
+    }
     assert response({"url": "https://x/?key=sk-12345", "n": 12345678}, secrets=["sk-12345", 12345678]) == {
         "result": {"url": "https://x/?key=[secret]", "n": "[secret]"}
     }
