@@ -19,6 +19,7 @@ Spot = tuple[Place, Counts]
 @dataclass(frozen=True, slots=True)
 class _Move:
     arc: Arc
+    target: Place
     needs: tuple[tuple[int, int], ...]
     raises: tuple[int, ...]
     forgets: tuple[int, ...]
@@ -40,6 +41,7 @@ class Unfolding:
         slots = {number: slot for slot, number in enumerate(self.tracked)}
         return _Move(
             arc,
+            arc.target,
             needs=tuple((slots[number], most) for number, most in arc.needs if number in slots),
             raises=tuple(slots[number] for number in sorted(arc.raises & asked) if number in slots),
             forgets=tuple(slot for number, slot in slots.items() if number not in asked),
@@ -49,15 +51,19 @@ class Unfolding:
         """What can happen at this spot, and where it leads."""
         place, counts = spot
         for move in self._moves.get(place, ()):
-            if all(counts[slot] <= most for slot, most in move.needs):
-                yield move.arc, (move.arc.target, self._count(counts, move))
+            for slot, most in move.needs:
+                if counts[slot] > most:
+                    break
+            else:
+                yield move.arc, (move.target, self._count(counts, move))
 
     def _count(self, counts: Counts, move: _Move) -> Counts:
         if not (move.raises or move.forgets):
             return counts
         changed = list(counts)
         for slot in move.raises:
-            changed[slot] = min(changed[slot] + 1, max(self._limits[slot], 0))
+            if changed[slot] < self._limits[slot]:
+                changed[slot] += 1
         for slot in move.forgets:
             changed[slot] = 0
         return tuple(changed)

@@ -57,7 +57,7 @@ def worst(graph: Graph, weigh: Weigh, known: Sequence[tuple[Arc, ...]] = (), mos
             least = min(least, _weight(walk, weigh))
         broken = (_overdrawn([*walk, *loop]) | conflicts(loop)) - set(tracked)
         if not broken:
-            return Worst(least, path=walk)
+            return Worst(math.inf) if loop else Worst(least, path=walk)
         smallest = min(broken, key=lambda number: (graph.limits[number].limit, number))
         if loop and graph.limits[smallest].limit > most_spots:
             return Worst(least, at_most=True)  # the loop alone would be unfolded that often

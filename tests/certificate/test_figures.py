@@ -172,6 +172,13 @@ def test_a_deadline_must_be_asked_between_all_that_takes_time() -> None:
     assert once.seconds.value == requests * 60 + repeats * 300 + calls * 10
 
 
+@pytest.mark.parametrize("circumvented", [AllOf(Free("f"), Deadline(30.0)), AllOf(Deadline(30.0), Free("f"))])
+def test_a_deadline_that_can_be_passed_by_bounds_nothing(circumvented: Guard) -> None:
+    steps = Visits("steps", 3, frozenset({"AWAIT_MODEL"}))
+    certificate = certify(react(AnyOf(steps, Deadline(30.0)), observed=circumvented), costs=KNOWN)
+    assert (certificate.seconds.value or 0) > 1000
+
+
 def test_budgets_of_tokens_and_money_leave_the_last_piece_over() -> None:
     steps = Visits("steps", 100, frozenset({"AWAIT_MODEL"}))
     certificate = certify(react(AnyOf(steps, TokenBudget(5000), CostBudget(2.0))), costs=KNOWN)

@@ -10,6 +10,7 @@ from haru_fsm.certificate import ProblemKind, certify, problems
 from haru_fsm.conversation import Event, MessageReceived, ModelAnswered, ModelFailed, ToolsExecuted
 from haru_fsm.machine import AnyOf, Row, Workflow
 
+from .explorer import explore, heaviest
 from .tables import Asked, Free, Visits, table
 
 
@@ -45,10 +46,11 @@ def test_many_states_and_large_limits_give_a_bound_in_seconds(states: int, most:
 
 
 def test_what_is_small_enough_is_exact() -> None:
-    # One lap more than is counted is begun, and every state is stayed in as often as its limit allows.
-    transitions = certify(ring(2, 2)).transitions
-    assert not transitions.at_most
-    assert transitions.path
+    workflow = ring(3, 2)
+    transitions = certify(workflow).transitions
+    exact = heaviest(workflow, explore(workflow, resumes=False))
+    assert exact is not None
+    assert (transitions.value, transitions.at_most) == (exact[0], False)
 
 
 def test_a_single_gap_in_a_large_table_is_found() -> None:

@@ -25,6 +25,8 @@ Play = Callable[[Stage, FakeGemini], Awaitable[Played]]
 
 SAVED_MESSAGE, SAVED_REPLY, SAVED_RESULTS = 1, 2, 3
 """Writes of a run's first step with read-only tools."""
+SAVED_TICKET = 3
+"""The same of a run whose first request fails: the message, the failure, and the number that the desk gave."""
 
 
 async def straight(stage: Stage, gemini: FakeGemini, **limits: Any) -> Played:
@@ -227,6 +229,18 @@ async def desk_times_out(stage: Stage, gemini: FakeGemini) -> Played:
     return await played(stage, gemini, [run], began, desk=desk.tickets())
 
 
+async def desk_asked_by_the_next(stage: Stage, gemini: FakeGemini) -> Played:
+    """The desk has the ticket, and the process is killed before it writes the number down: the next one asks again."""
+    began = time.monotonic()
+    desk = DeskInAFile(stage.folder)
+    await stage.child("ask", crash=CrashPoint("write", SAVED_TICKET, "before"))
+    filed = desk.tickets()
+    async with stage.engine(desk=desk) as engine:
+        runs = _all_ended(await engine.resume_all())
+    assert desk.tickets() == filed
+    return await played(stage, gemini, runs, began, desk=filed)
+
+
 async def desk_down(stage: Stage, gemini: FakeGemini) -> Played:
     """The desk stays down for a while; the customer waits without a made-up number."""
     began = time.monotonic()
@@ -272,8 +286,10 @@ async def with_a_record(stage: Stage, gemini: FakeGemini) -> Played:
     record = dict(stage.case.script["customer_record"])
     sessions: list[Recorded] = []
 
+    made: Callable[..., Recorded] = partial(Recorded, **record)
+
     def begin(*args: Any, **facts: Any) -> Session:
-        sessions.append(Recorded(*args, **facts, **record))
+        sessions.append(made(*args, **facts))
         return sessions[-1]
 
     async with stage.engine() as engine:
@@ -299,7 +315,7 @@ PLAYS: dict[str, dict[str, Play]] = {
     "F085": {f"torn-at-{percent}": partial(torn, percent=percent) for percent in (1, 50, 99)},
     "F088": {"measured": measured},
     "F092": {"adopted": of_an_old_schema},
-    "F104": {"timeout": desk_times_out, "down": desk_down},
+    "F104": {"timeout": desk_times_out, "killed": desk_asked_by_the_next, "down": desk_down},
     "F107": {"store-fails": with_a_store_that_fails},
     "F109": {"with-a-record": with_a_record},
 }
