@@ -42,6 +42,7 @@ VERBS = {
     ResultStatus.NOT_DONE: "Not done",
     ResultStatus.IN_DOUBT: "In doubt",
 }
+ANSWERED = {Answer.NUDGE: "Nudged", Answer.LAST_WORD: "Last word", None: "Stopped"}
 
 
 class Narration:
@@ -98,8 +99,7 @@ def as_code(call: ToolCall) -> str:
 
 def trip_line(trip: Trip, answer: Answer | None) -> str:
     """Which guard tripped and why, and what became of it."""
-    word = {Answer.NUDGE: "Nudged", Answer.LAST_WORD: "Last word"}.get(answer, "Stopped") if answer else "Stopped"
-    return f"{word}: {trip.because} [{trip.guard}]"
+    return f"{ANSWERED[answer]}: {trip.because} [{trip.guard}]"
 
 
 def _noteworthy(call: ToolCall, result: ToolResult) -> Iterator[str]:

@@ -13,10 +13,13 @@ import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
+    from rich.table import Table
 
 WIDTH_WITHOUT_TERMINAL = 140
 """Columns of a table that goes to a file or a pipe; COLUMNS overrides it."""
+LEAST_PROSE = 24
+"""Columns that a text which may wrap gets, however narrow the terminal is."""
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -54,13 +57,27 @@ def say_json(value: Any) -> None:
     _write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def show(*renderables: RenderableType) -> None:
-    """Tables and the like, to standard output."""
+def show(*tables: Table) -> None:
+    """Tables, to standard output. What is no prose is never cut: rather a line is too long for the terminal."""
     console = _console()
+    width = console.width
     with console.capture() as captured:
-        for renderable in renderables:
-            console.print(renderable, markup=False, highlight=False)
+        for number, table in enumerate(tables):
+            console.width = max(width, _least_width(table, console))
+            console.print(*([""] if number else []), table)
     _write(sys.stdout, "\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _least_width(table: Table, console: Console) -> int:
+    from rich.measure import Measurement
+
+    wrapping = [column for column in table.columns if not column.no_wrap]
+    for column in wrapping:
+        column.max_width = LEAST_PROSE
+    least = Measurement.get(console, console.options.update(width=10_000), table).maximum
+    for column in wrapping:
+        column.max_width = None
+    return least
 
 
 def _console() -> Console:

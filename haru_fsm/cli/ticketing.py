@@ -58,18 +58,15 @@ def show_tickets(found: Sequence[StoredTicket]) -> None:
     from haru_fsm.cli.timeline import row, table
     from haru_fsm.tickets import when
 
-    made = table("ticket", "customer", "conversation", "case", "opened (UTC)", "summary")
+    made = table("ticket\nconversation", "case\ncustomer", "opened (UTC)", "summary", prose=("summary",))
     for stored in found:
         ticket = stored.ticket
         case = f"{ticket.category}, {ticket.urgency}{', rehearsal' if ticket.rehearsal else ''}"
         texts = [ticket.summary, *(f"added: {note}" for note in stored.notes)]
         if stored.closed_at is not None:
             texts.append(f"answered {when(stored.closed_at)}: {stored.reply}")
-        row(
-            made,
-            *(ticket.ticket_id, ticket.customer_id, ticket.conversation_id),
-            *(case, when(ticket.created_at), "\n".join(texts)),
-        )
+        both = (f"{ticket.ticket_id}\n{ticket.conversation_id}", f"{case}\n{ticket.customer_id}")
+        row(made, *both, when(ticket.created_at), "\n".join(texts))
     show(made)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -35,11 +35,12 @@ TEXT_CHARS = 2_000
 RESULT_CHARS = 200
 
 
-def table(*columns: str, right: Iterable[str] = ()) -> Table:
-    """An empty table in the style of all of ours; `right` names the columns of figures."""
+def table(*columns: str, right: Iterable[str] = (), prose: Iterable[str] = ()) -> Table:
+    """An empty table in the style of all of ours; `right` names columns of figures, `prose` those that may wrap."""
     made = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        justify: Literal["right", "left"] = "right" if column in right else "left"
+        made.add_column(column, justify=justify, overflow="fold", no_wrap=column not in prose)
     return made
 
 
@@ -50,7 +51,9 @@ def row(made: Table, *cells: object) -> None:
 
 def timeline(steps: Iterable[Step]) -> Table:
     """The steps of a conversation, in order."""
-    made = table("seq", "run", "event → state", "tokens", "ms", "what happened", right=("seq", "run", "tokens", "ms"))
+    figures = ("seq", "run", "tokens", "ms")
+    columns = ("seq", "run", "event → state", "tokens", "ms", "what happened")
+    made = table(*columns, right=figures, prose=("what happened",))
     run, calls = 0, tuple[ToolCall, ...]()
     for step in steps:
         if step.run != run and run:

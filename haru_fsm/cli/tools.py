@@ -106,11 +106,12 @@ def show_tools(chosen: tuple[Tool, ...]) -> None:
     """A table of tools."""
     from haru_fsm.cli.timeline import as_text, row, table
 
-    made = table("tool", "annotations", "timeout", "fallback", "takes", "does", right=("timeout",))
+    made = table("tool", "timeout", "it is", "does, and takes", right=("timeout",), prose=("it is", "does, and takes"))
     for tool in chosen:
-        fallback = as_text(tool.marks.fallback) if tool.marks.has_fallback else ""
-        does = tool.declaration.description.partition("\n")[0]
-        row(made, tool.name, ", ".join(marks_in_words(tool)), f"{tool.timeout_s:g} s", fallback, _takes(tool), does)
+        says = [", ".join(marks_in_words(tool))]
+        says += [f"fallback: {as_text(tool.marks.fallback)}"] if tool.marks.has_fallback else []
+        does = [tool.declaration.description.partition("\n")[0], *_takes(tool)]
+        row(made, tool.name, f"{tool.timeout_s:g} s", "\n".join(says), "\n".join(does))
     show(made)
 
 
@@ -132,12 +133,12 @@ def marks_in_words(tool: Tool) -> list[str]:
     return [word for word, true in words.items() if true]
 
 
-def _takes(tool: Tool) -> str:
+def _takes(tool: Tool) -> list[str]:
     """The parameters and their types; `?` marks those that may be left out."""
     schema = tool.declaration.parameters or {}
     required = schema.get("required", ())
     parameters = schema.get("properties", {}).items()
-    return "\n".join(f"{name}{'' if name in required else '?'}: {_kind(part)}" for name, part in parameters)
+    return [f"  {name}{'' if name in required else '?'}: {_kind(part)}" for name, part in parameters]
 
 
 def _kind(schema: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ import pytest
 from haru_fsm.cli import main
 
 ROOT = Path(__file__).parents[2]
-OURS = ("HARU_", "GEMINI_", "GOOGLE_", "OPENAI_")
+OURS = ("HARU_", "GEMINI_", "GOOGLE_", "OPENAI_", "COLUMNS")
 PARCELS = "지금 배송중인 제 주문들 전부, 상품명이랑 택배사·송장번호를 정리해서 알려주세요."
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 from haru_fsm.stores import sqlite
 from haru_fsm.testing.fake_gemini import FakeGemini
 from tests.cli.apps import STATES, TOOLS, write_app
-from tests.cli.conftest import PARCELS, Haru
+from tests.cli.conftest import PARCELS, Ended, Haru, clean_environment, command
 
 ASK = ("ask", "안녕하세요", "--customer", "C003")
 
@@ -241,3 +243,29 @@ CALL = {
         }
     ]
 }
+
+
+FULL = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+def test_a_full_disk_loses_nothing(process: Haru, empty: Path) -> None:
+    """No file may grow beyond a size at which a write in the middle of the run fails."""
+    database = f"sqlite:///{empty.parent}/haru.db"
+    full = subprocess.run(
+        [sys.executable, "-c", FULL.format(120_000), *command("ask", PARCELS, "--customer", "C003")],
+        capture_output=True,
+        env=clean_environment(HARU_DATABASE_URL=database),
+        cwd=empty,
+        check=False,
+    )
+    failed = Ended(full.returncode, full.stdout.decode(), full.stderr.decode())
+    assert failed.code == 1
+    assert "store" in failed.complaint
+    told = [line for line in failed.out.splitlines() if line.startswith("[step")]
+    assert process("resume", "--all").code == 0
+    assert process("verify", "--json").code == 0
+    for one in process("list", "--json").json:
+        shown = process("show", one["conversation_id"], "--json").json
+        assert one["resting"]
+        requested = [step for step in shown["steps"] if step["event"]["kind"] == "tools_requested"]
+        assert len(requested) >= len({line.split("]")[0] for line in told})

@@ -67,6 +67,18 @@ def test_show_for_people_lines_up_in_korean(haru: Haru, asked: dict[str, object]
     assert cell_len(first[: first.index("지금")]) == at
 
 
+def test_a_narrow_terminal_cuts_nothing(
+    haru: Haru, escalated: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    ticket = escalated["ticket"]
+    assert isinstance(ticket, dict)
+    assert str(escalated["conversation_id"]) in haru("list").out
+    assert ticket["ticket_id"] in haru("tickets").out
+    assert "ESCALATE_TICKET (rests)" in haru("show", str(escalated["conversation_id"])).out
+    assert "AWAIT_MODEL" in haru("stats").out
+
+
 def test_show_tells_guards_and_tickets(haru: Haru, escalated: dict[str, object]) -> None:
     ticket = escalated["ticket"]
     assert isinstance(ticket, dict)

@@ -123,7 +123,6 @@ def test_a_table_outlives_its_reader(process: Haru, begin: Begin) -> None:
 
 
 def test_on_a_terminal_the_answer_shows_while_it_is_written_and_stays_once(begin: Begin) -> None:
-    """A draft that was refused (half an answer, cut off) is taken away again."""
     words = "배송 조회는 마이페이지에서 하실 수 있습니다."
     mine, its = pty.openpty()
     with FakeGemini([reply(words)], pause_s=0.01) as gemini:
