@@ -21,8 +21,9 @@ _CUT = "…"
 def cut_for_model(response: JSON, chars: int) -> JSON:
     """The response itself where its JSON has at most `chars` characters, else a shorter one with a note.
 
-    Keys keep their order, lists keep their first items. The note says how long the whole was. Pure: the same
-    response and limit always give the same cut, so that a history does not change from one request to the next.
+    Keys keep their order, lists keep their first items. The note says how long the whole was; it takes about 200
+    characters, also where `chars` is less. Pure: the same response and limit always give the same cut, so that a
+    history does not change from one request to the next.
     """
     size = _size(response)
     if size <= chars:

@@ -19,6 +19,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from haru_fsm.conversation import JSON
 from haru_fsm.errors import ToolError
 from haru_fsm.models import Declaration
+from haru_fsm.toolbox.hiding import mentions_secret
 from haru_fsm.toolbox.reading import Layers, Parameter, Reading, layers, read
 from haru_fsm.toolbox.schema import for_models
 from haru_fsm.toolbox.shapes import ArgumentsShape, Shape
@@ -35,6 +36,8 @@ class Declared:
     declaration: Declaration
     reading: Reading
     shape: ArgumentsShape
+    hiding: Any
+    """The return annotation where that marks secrets, else None."""
     validate: Callable[..., dict[str, Any]]
     """`validate(json_text, strict=True)` gives the arguments as Python values, or raises ValidationError."""
 
@@ -78,6 +81,7 @@ def _declared(name: str, layered: Layers) -> Declared:
         declaration=Declaration(name=name, description=reading.description, parameters=schema),
         reading=reading,
         shape=shape,
+        hiding=reading.returns if mentions_secret(reading.returns) else None,
         validate=shape.adapter.validator.validate_json,
     )
 

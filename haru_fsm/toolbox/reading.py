@@ -23,6 +23,11 @@ from haru_fsm.toolbox.hints import is_marked, mentions, modern
 from haru_fsm.toolbox.marks import MISSING, IdempotencyKey, Secret
 
 _WORD = re.compile(r"\w+")
+_TOLD_ELSEWHERE = re.compile(
+    r"^(?:Args|Arguments|Parameters|Params|Raises|Except|Exceptions):[ \t]*\n(?:[ \t]+\S.*(?:\n|\Z)|[ \t]*\n)*",
+    re.MULTILINE,
+)
+_BLANK_LINES = re.compile(r"\n\s*\n")
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
 
@@ -71,10 +76,11 @@ class Layers:
     @property
     def doc(self) -> str | None:
         """The docstring: the partial's own, the function's, or that of a callable object's class."""
-        # Of a `__call__` without a docstring Python would tell what calling is.
-        inherited = self.function.__doc__ if self.owner else inspect.getdoc(self.function)
-        text = self._own_doc or inherited or (inspect.getdoc(self.owner) if self.owner else None)
-        return inspect.cleandoc(text) if text and text.strip() else None
+        written = self._own_doc or self.function.__doc__
+        if written and written.strip():
+            return inspect.cleandoc(written)
+        # Nothing is written here: look where it is inherited from. Of a bare `__call__` Python tells what calling is.
+        return inspect.getdoc(self.owner or self.function) or None
 
     @property
     def _own_doc(self) -> str | None:
@@ -122,7 +128,10 @@ def read(name: str, layered: Layers) -> Reading:
     function = layered.function
     if isinstance(layered.outside, type):
         raise ToolError(f"tool {name}: a class cannot be a tool; give a function that makes what is needed")
-    doc = _docstring(name, layered)
+    text, doc = _docstring(name, layered)
+    description = _description(text, doc)
+    if not description:
+        raise ToolError(f"tool {name}: its docstring does not say what it does; begin it with a sentence that does")
     described = {param.arg_name.lstrip("*"): _flat(param.description) for param in doc.params}
     parameters = [_parameter(name, layered, param) for param in _signature(name, layered).parameters.values()]
     secrets = {param.name for param in parameters if mentions(param.hint, Secret)} | _bound_secrets(layered)
@@ -135,7 +144,7 @@ def read(name: str, layered: Layers) -> Reading:
             )
     keys = [param for param in open_ones if is_marked(param.hint, IdempotencyKey)]
     return Reading(
-        description=_description(doc),
+        description=description,
         parameters=tuple(
             Parameter(param.name, modern(param.hint), param.default, described.get(param.name))
             for param in open_ones
@@ -249,23 +258,24 @@ def _bound_secrets(layered: Layers) -> set[str]:
 # --------------------------------------------------------------------------- docstring
 
 
-def _docstring(name: str, layered: Layers) -> docstring_parser.Docstring:
+def _docstring(name: str, layered: Layers) -> tuple[str, docstring_parser.Docstring]:
     text = layered.doc
     if text is None:
         raise ToolError(f"tool {name}: it has no docstring, and a model chooses tools by what they say; write one")
     try:
-        return docstring_parser.parse(text)
+        return text, docstring_parser.parse(text)
     except docstring_parser.ParseError:
-        whole = docstring_parser.Docstring()
-        whole.short_description = text
-        return whole
+        return text, docstring_parser.Docstring()
 
 
-def _description(doc: docstring_parser.Docstring) -> str:
+def _description(text: str, doc: docstring_parser.Docstring) -> str:
     """Everything that is not about a parameter or an exception: those the model reads elsewhere, or not at all."""
-    parts = [doc.short_description, doc.long_description]
+    if doc.style is docstring_parser.DocstringStyle.GOOGLE or not doc.meta:
+        # The parser loses what stands below these sections, and that may be the most important word.
+        return _BLANK_LINES.sub("\n\n", _TOLD_ELSEWHERE.sub("\n", text)).strip()
     said_elsewhere = docstring_parser.DocstringParam | docstring_parser.DocstringRaises
-    parts.extend(_section(meta) for meta in doc.meta if not isinstance(meta, said_elsewhere))
+    sections = [_section(meta) for meta in doc.meta if not isinstance(meta, said_elsewhere)]
+    parts = [doc.short_description, doc.long_description, *sections]
     return "\n\n".join(part.strip() for part in parts if part and part.strip())
 
 

@@ -111,11 +111,12 @@ def _whole(shape: Shape, value: Any) -> Iterator[Any]:
 
 
 def _number(shape: Shape, value: Any) -> Iterator[Any]:
-    yield from _whole(shape, value)
     if isinstance(value, str):
         text = _plain(value)
         if _NUMBER.fullmatch(text) or _SCIENTIFIC.fullmatch(text):
-            yield float(text)
+            yield normal(float(text))
+        elif shape.is_won:
+            yield from _whole(shape, value)
 
 
 def _decimal(shape: Shape, value: Any) -> Iterator[Any]:

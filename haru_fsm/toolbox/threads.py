@@ -43,8 +43,6 @@ class Threads:
         self._size = size
         self._most = size * (1 + _STUCK_PER_USEFUL) if most is None else most
         self.forget()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.forget)
 
     def forget(self) -> None:
         """Begin anew, in a forked process to which no thread came along."""
@@ -125,3 +123,5 @@ def _nothing() -> None:
 
 THREADS = Threads()
 """The pool that all tools of a process share."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=THREADS.forget)

@@ -13,7 +13,6 @@ from haru_fsm.models import Declaration
 from haru_fsm.toolbox.arguments import Prepared, Refused, prepare
 from haru_fsm.toolbox.attempts import Callee
 from haru_fsm.toolbox.declaration import declare
-from haru_fsm.toolbox.hiding import mentions_secret
 from haru_fsm.toolbox.marks import Marks, marks_of
 from haru_fsm.toolbox.reading import secret_values
 from haru_fsm.toolbox.running import OnLate, Outcome, run, wait_s
@@ -39,7 +38,7 @@ class Tool:
             function=function,
             marks=self.marks,
             timeout_s=self.marks.timeout_s or (limits or Limits()).tool_timeout_s,
-            returns=reading.returns if mentions_secret(reading.returns) else None,
+            returns=self._declared.hiding,
             secrets=tuple(secret_values(layered, reading.secrets)) if reading.secrets else (),
             threads=threads,
         )

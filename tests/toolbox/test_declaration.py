@@ -107,7 +107,7 @@ def everything(
 
 def test_the_signature_and_the_docstring_become_the_declaration() -> None:
     declaration = Tool("everything", everything).declaration
-    assert declaration.description == "Do everything.\n\nAnd say more about it.\n\nReturns: What was done."
+    assert declaration.description == "Do everything.\n\nAnd say more about it.\n\nReturns:\n    What was done."
     schema = declaration.parameters
     assert schema is not None
     properties = schema["properties"]
@@ -198,6 +198,33 @@ def test_docstrings_of_every_style(docstring: str) -> None:
     assert declaration.description == "Get it."
     assert declaration.parameters is not None
     assert declaration.parameters["properties"]["order_id"]["description"] == "The order."
+
+
+def test_what_stands_below_the_sections_is_not_lost() -> None:
+    def get(order_id: str) -> str:
+        """Get it.
+
+        Note:
+            Only open orders.
+
+        Args:
+            order_id: The order,
+
+                in full.
+        Raises:
+            ValueError: never told
+
+        Warning:
+            Never twice.
+
+        Closing words.
+        """
+        return order_id
+
+    declaration = Tool("get", get).declaration
+    assert declaration.description == (
+        "Get it.\n\nNote:\n    Only open orders.\n\nWarning:\n    Never twice.\n\nClosing words."
+    )
 
 
 # --------------------------------------------------------------------------- callables
@@ -297,6 +324,14 @@ def no_doc(order_id: str) -> str:
     return order_id
 
 
+def only_args(order_id: str) -> str:
+    """
+    Args:
+        order_id: The order.
+    """
+    return order_id
+
+
 def many(*ids: str) -> str:
     """Doc."""
     return ""
@@ -342,6 +377,7 @@ def open_secret(token: Annotated[str, Secret]) -> str:
     [
         (no_hint, "parameter order_id has no type hint; write one"),
         (no_doc, "has no docstring"),
+        (only_args, "its docstring does not say what it does"),
         (many, "parameter ids takes anything"),
         (anything, "parameter words takes anything"),
         (positional, "parameter order_id is positional-only"),
