@@ -23,7 +23,7 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     ToolsRequested,
 )
-from haru_fsm.machine import atoms
+from haru_fsm.guards.guard import atoms
 from haru_fsm.toolbox import Prepared, Toolbox
 
 GUARDS_US = 20

@@ -22,8 +22,9 @@ from typing import Any
 
 from haru_fsm.certificate import require_sound
 from haru_fsm.errors import AppError, HaruError, UnknownCustomer
+from haru_fsm.guards.guard import atoms
 from haru_fsm.limits import Limits
-from haru_fsm.machine import Workflow, atoms
+from haru_fsm.machine import Workflow
 from haru_fsm.session import Session
 from haru_fsm.toolbox import Toolbox
 
@@ -144,10 +145,10 @@ def _import(path: Path, package: str, part: str) -> types.ModuleType:
 
 def _exported(path: Path, module: types.ModuleType, name: str) -> Callable[..., Any]:
     part = module.__name__.rpartition(".")[2]
-    found = getattr(module, name, None)
+    found: Callable[..., Any] | None = getattr(module, name, None)
     if not callable(found):
         raise AppError(f"{path}/{part}/ does not export {name}(...). Define it in {part}/__init__.py.")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _called(path: Path, part: str, code: Callable[[], Any]) -> Any:

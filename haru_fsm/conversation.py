@@ -153,7 +153,7 @@ class MessageReceived(Event):
     text: str
     message_id: str | None = None
     definition: str = ""
-    """Digest of the workflow and tools under which the run began."""
+    """Digest of the table under which the run began."""
 
 
 class ModelEvent(Event):
@@ -329,8 +329,6 @@ class Answer(StrEnum):
 
     NUDGE = "nudge"
     """Refuse the calls, say why, ask for another way or a simple answer."""
-    LAST_WORD = "last_word"
-    """Refuse the calls and ask once more with tools off: answer from what you have."""
 
 
 class Trip(Frozen):

@@ -1,24 +1,15 @@
-"""The shell around the heart: do the state's work, advance, save; ask, resume, stream.
+"""The shell around the heart: ask, resume, stream, fork, adopt, and what persons decide.
 
-    while not conversation.resting:
-        event = work[conversation.state](conversation, services)
-        conversation = workflow.advance(conversation, event)
-        await store.append(conversation)
-
-All that is decided is made durable before anything else happens: before work that acts on the world, and before anybody
-is told. Work that touches nothing outside is committed together with the step before it.
-
-One piece of work holds one lease. Whoever loses a race (ConversationMoved) drops what it has and never overwrites.
+Here it is decided whose turn it is: whether a message is new, whether a run is going on and with whom, what is taken up
+again. The work itself is done in `worker.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import inspect
-import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -29,10 +20,8 @@ from haru_fsm.app import App
 from haru_fsm.clock import Clock, SystemClock
 from haru_fsm.conversation import (
     Conversation,
-    Event,
     HistoryAdopted,
     MessageReceived,
-    Resumed,
     Step,
     TicketClosed,
     content_text,
@@ -41,33 +30,24 @@ from haru_fsm.conversation import (
 from haru_fsm.errors import (
     ConversationBusy,
     ConversationMoved,
-    DeskUnavailable,
-    FormatTooNew,
     HaruError,
-    JournalDamaged,
     SettingsError,
-    StoreError,
     UnknownCall,
     UnknownConversation,
     UnknownTicket,
 )
-from haru_fsm.execution import Ledger
 from haru_fsm.json_safe import safe_text
 from haru_fsm.models import Model
 from haru_fsm.runs import Piece, Run, run_of
-from haru_fsm.services import Services
-from haru_fsm.stores import LedgerEntry, Outcome, Record, Store
-from haru_fsm.tickets import StoreDesk, TicketDesk
+from haru_fsm.stores import Outcome, Record, Store
+from haru_fsm.tickets import TicketDesk
+from haru_fsm.worker import Parts, Watcher, Worker
 
 MESSAGE_CHARS = 20_000
 """Characters that one message of a customer may have."""
 FOLLOW_S = (0.02, 0.5)
 """Seconds between looks at a run that another worker has: the first pause, and the longest."""
 RESUME_TOGETHER = 16
-APPEND_ATTEMPTS = 3
-APPEND_PAUSE_S = 0.1
-
-Watcher = Callable[[Step | Piece], None]
 
 
 class Engine:
@@ -92,13 +72,12 @@ class Engine:
 
             settings = Settings.for_app(app)
             model = model if model is not None else settings.make_model(app)
-            store = store if store is not None else settings.make_store(app)
+            store = store if store is not None else settings.make_store(app.folder)
         self.app = app
         self.model: Model = model
         self.store: Store = store
         self.clock: Clock = clock if clock is not None else SystemClock()
-        self._desk = desk
-        self._late: set[asyncio.Task[None]] = set()
+        self._parts = Parts(self.app, self.model, self.store, self.clock, desk)
 
     async def __aenter__(self) -> Self:
         return self
@@ -110,8 +89,8 @@ class Engine:
 
     async def aclose(self) -> None:
         """Write down late outcomes that have arrived, then let go of the store and the model."""
-        if self._late:
-            await asyncio.wait(self._late)
+        if self._parts.late:
+            await asyncio.wait(self._parts.late)
         await self.store.aclose()
         close = getattr(self.model, "aclose", None)
         if close is not None:
@@ -337,164 +316,10 @@ class Engine:
             await self.clock.sleep(pause)
             pause = min(longest, pause * 1.5)
 
-    def _worker(self, record: Record | None, conversation_id: str, customer_id: str, watch: Watcher | None) -> _Worker:
+    def _worker(self, record: Record | None, conversation_id: str, customer_id: str, watch: Watcher | None) -> Worker:
         if record is None:
-            return _Worker(self, self.app.workflow.begin(conversation_id, customer_id), None, watch)
-        return _Worker(self, self._rebuilt(record), record, watch)
-
-
-class _Worker:
-    """One piece of work on one conversation, under one lease."""
-
-    def __init__(
-        self, engine: Engine, conversation: Conversation, record: Record | None, watch: Watcher | None
-    ) -> None:
-        self._engine = engine
-        self._conversation = conversation
-        self._record = record
-        self._watch = watch
-        self._saved = conversation.seq
-        self._over = record.summary.owner if record is not None else None
-        self._owner = leases.take()
-
-    async def begin(self, message: MessageReceived) -> Run:
-        """Take the message, and drive its run to its ending."""
-        return await self._working(lambda: self._advance(message))
-
-    async def resume(self) -> Run:
-        """Journal that the run is taken up again, and drive it to its ending."""
-        return await self._working(self._take_up)
-
-    async def take(self, event: Event) -> Run:
-        """Take an event from outside that leads to rest, or on to more work."""
-        return await self._working(lambda: self._advance(event))
-
-    async def _working(self, first: Callable[[], None]) -> Run:
-        try:
-            first()
-            await self._drive()
-        except DeskUnavailable:
-            # The run waits in its state; the customer reads that a number will follow, and none that is made up.
-            await self._let_go()
-        except BaseException:
-            await self._let_go()
-            raise
-        finally:
-            leases.give_back(self._owner)
-        return run_of(self._conversation)
-
-    async def _let_go(self) -> None:
-        """Whatever went wrong, the next worker need not wait for this one's lease to run out."""
-        with suppress(HaruError):
-            await asyncio.shield(self._engine.store.release(self._conversation.conversation_id, self._owner))
-
-    async def _drive(self) -> None:
-        """The heart. Ends at rest, which every certified workflow comes to."""
-        workflow, clock = self._engine.app.workflow, self._engine.clock
-        services: Services | None = None
-        while not self._conversation.resting:
-            services = services or await self._services()
-            began = clock.monotonic()
-            work = workflow.work[self._conversation.state]
-            outcome = work(self._conversation, services)
-            event = await self._act(outcome) if inspect.isawaitable(outcome) else outcome
-            self._advance(event, took_ms=round((clock.monotonic() - began) * 1000))
-        await self._save()
-        if services is not None:
-            self._engine._late |= services.ledger.late
-
-    async def _act(self, outcome: Awaitable[Event]) -> Event:
-        """Work that acts on the world: what was decided before is made durable first."""
-        try:
-            await self._save()
-        except BaseException:
-            if inspect.iscoroutine(outcome):
-                outcome.close()
-            raise
-        return await outcome
-
-    def _advance(self, event: Event, took_ms: int = 0) -> None:
-        stamp: dict[str, object] = {"at": round(self._engine.clock.now(), 3)}
-        if took_ms:
-            stamp["took_ms"] = took_ms
-        event = event.model_copy(update=stamp)
-        self._conversation = self._engine.app.workflow.advance(self._conversation, event)
-
-    def _take_up(self) -> None:
-        workflow, state = self._engine.app.workflow, self._conversation.state
-        event = Resumed(worker=f"{leases.this_host()}:{os.getpid()}", at=round(self._engine.clock.now(), 3))
-        if state in workflow.work and workflow.accepts(state, Resumed):
-            self._conversation = workflow.advance(self._conversation, event)
-        elif state not in workflow.work:
-            because = f"the app was changed while the run was open: it no longer has work for the state {state}"
-            self._conversation = workflow.strand(self._conversation, event, because)
-
-    async def _save(self) -> None:
-        """Make everything durable that was decided since the last time, in one append; then show it."""
-        conversation = self._conversation
-        if conversation.seq == self._saved:
-            return
-        await self._append(conversation)
-        new = conversation.steps[-(conversation.seq - self._saved) :]
-        self._saved, self._over = conversation.seq, None
-        if self._watch is not None:
-            for step in new:
-                self._watch(step)
-
-    async def _append(self, conversation: Conversation) -> None:
-        """One append; a store that fails is asked again a few times. What was stored after all shows as moved."""
-        attempt = 0
-        while True:
-            try:
-                return await self._engine.store.append(
-                    conversation,
-                    expected_seq=self._saved,
-                    owner=self._owner,
-                    over=self._over,
-                    lease_s=self._engine.app.limits.lease_s,
-                )
-            except (ConversationMoved, JournalDamaged, FormatTooNew):
-                raise
-            except StoreError:
-                attempt += 1
-                if attempt == APPEND_ATTEMPTS:
-                    raise
-                await self._engine.clock.sleep(APPEND_PAUSE_S * attempt)
-
-    async def _services(self) -> Services:
-        engine, record = self._engine, self._record
-        conversation = self._conversation
-        known: tuple[LedgerEntry, ...] = ()
-        if conversation.rehearsal and conversation.parent is not None:
-            parent = await engine.store.load(conversation.parent)
-            known = tuple(parent.ledger.values()) if parent is not None else ()
-        store_desk = StoreDesk(engine.store, record.open_ticket if record is not None else None)
-        session = engine.app.session(
-            conversation.customer_id,
-            conversation_id=conversation.conversation_id,
-            run=conversation.run,
-            desk=store_desk,
-            clock=engine.clock,
-            rehearsal=conversation.rehearsal,
-        )
-        watch = self._watch
-        return Services(
-            model=engine.model,
-            tools=engine.app.toolbox(session),
-            ledger=Ledger(
-                engine.store,
-                conversation.conversation_id,
-                dict(record.ledger) if record is not None else {},
-                engine.clock,
-            ),
-            desk=engine._desk if engine._desk is not None else store_desk,
-            clock=engine.clock,
-            limits=engine.app.limits,
-            system_prompt=engine.app.system_prompt,
-            rehearsal=conversation.rehearsal,
-            rehearsed=known,
-            on_text=(lambda text: watch(Piece(text))) if watch is not None else None,
-        )
+            return Worker(self._parts, self.app.workflow.begin(conversation_id, customer_id), None, watch)
+        return Worker(self._parts, self._rebuilt(record), record, watch)
 
 
 def _conversation_for(customer_id: str, message_id: str | None) -> str:

@@ -50,6 +50,7 @@ class Ledger:
     entries: dict[str, LedgerEntry]
     clock: Clock
     late: set[asyncio.Task[None]] = field(default_factory=set)
+    """Writes of late outcomes that are under way; the engine's own set, so that closing waits for all of them."""
 
     async def claim(self, call: str, started: Started) -> bool:
         """True when this worker, and nobody else, may run the call now."""

@@ -29,15 +29,14 @@ import dataclasses
 import inspect
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from types import UnionType
-from typing import Any, ClassVar, Literal
+from typing import Any
 
-from transitions import EventData, Machine, MachineError
+from transitions import EventData, Machine
 
 from haru_fsm.conversation import (
-    OUTSIDE,
     Answer,
     Conversation,
     Event,
@@ -48,158 +47,12 @@ from haru_fsm.conversation import (
     Trip,
 )
 from haru_fsm.errors import NoTransition, WorkflowError
+from haru_fsm.guards.guard import AllOf, AnyOf, Counted, Guard, Not, atoms
 
 Work = Callable[..., Event | Awaitable[Event]]
 """What a state still has to do: `(conversation, services) -> event`. A function that returns its event at once
 touches nothing outside and is committed together with the step before it; one that returns an awaitable acts on
 the world, and all that came before is made durable first."""
-
-
-# --------------------------------------------------------------------------- guards
-
-
-@dataclass(frozen=True)
-class Guard:
-    """A condition on the journal. Subclasses are frozen dataclasses; equal guards are one guard.
-
-    `limit` and `counts` are what a guard promises the certificate: once the count has reached `limit`, the guard
-    trips for the rest of the run. It counts visits of the states in `counts` (the one being judged included), or,
-    where `counts` is empty, how often this guard was asked at the same (state, event) without tripping. A guard
-    with `limit` None promises nothing.
-    """
-
-    scope: Literal["run", "conversation"] = field(default="run", kw_only=True)
-
-    judges: ClassVar[tuple[type[Event], ...] | None] = None
-    """The events that the guard can judge; None: any. A row that asks it about another is refused."""
-    measures: ClassVar[Literal["requests", "tool_calls", "tokens", "cost", "seconds"] | None] = None
-    """The quantity that `ceiling` bounds, where the guard is a budget."""
-
-    @property
-    def ceiling(self) -> float | None:
-        """The figure of what the guard `measures` beyond which no further work of that kind is begun."""
-        return None
-
-    @property
-    def limit(self) -> int | None:
-        """The promised limit, or None."""
-        return None
-
-    @property
-    def counts(self) -> frozenset[str]:
-        """The states whose visits are counted; empty: askings of this guard."""
-        return frozenset()
-
-    @property
-    def name(self) -> str:
-        """How trips, tables and diagrams call this guard."""
-        values = [getattr(self, f.name) for f in dataclasses.fields(self) if not f.kw_only]
-        return f"{type(self).__name__}({', '.join(str(value) for value in values)})"
-
-    def initial(self) -> Any:
-        """The memo before anything has happened. Memos are never changed in place."""
-        return None
-
-    def fold(self, memo: Any, step: Step) -> Any:
-        """The memo after one more step."""
-        return memo
-
-    def judge(self, memo: Any, event: Event) -> Trip | None:
-        """Whether the guard trips on this event, and why. `memo` covers all steps before it."""
-        raise NotImplementedError
-
-    def trip(self, figure: float, because: str, limit: float | None = None) -> Trip:
-        """A trip of this guard; `limit` defaults to the promised one."""
-        limit = limit if limit is not None else self.limit or 0
-        return Trip(guard=self.name, figure=figure, limit=limit, because=because)
-
-
-@dataclass(frozen=True)
-class Counted(Guard):
-    """Trips once it has been asked, without tripping, `times` times in its scope.
-
-    Each step names the counted guards that were asked and let it pass (`Step.asked`), so the count is a fold like
-    any other. They are named by kind, without their limit: raising a limit does not lose the count.
-    """
-
-    times: int
-
-    @property
-    def limit(self) -> int | None:
-        return self.times
-
-    def initial(self) -> int:
-        return 0
-
-    def fold(self, memo: int, step: Step) -> int:
-        return memo + (type(self).__name__ in step.asked)
-
-    def judge(self, memo: int, event: Event) -> Trip | None:
-        return self.trip(memo, self.because(memo)) if memo >= self.times else None
-
-    def because(self, count: int) -> str:
-        """The sentence for people when it trips."""
-        return f"{self.name} was passed {count} times"
-
-
-@dataclass(frozen=True)
-class AnyOf(Guard):
-    """Trips when one of the guards does; the first that trips says why."""
-
-    guards: tuple[Guard, ...]
-
-    def __init__(self, *guards: Guard) -> None:
-        object.__setattr__(self, "guards", guards)
-        object.__setattr__(self, "scope", "run")
-
-    @property
-    def name(self) -> str:
-        return " or ".join(guard.name for guard in self.guards) or "never"
-
-
-@dataclass(frozen=True)
-class AllOf(Guard):
-    """Trips when every one of the guards does; all of them say why, the figure and the limit are the last one's."""
-
-    guards: tuple[Guard, ...]
-
-    def __init__(self, *guards: Guard) -> None:
-        object.__setattr__(self, "guards", guards)
-        object.__setattr__(self, "scope", "run")
-
-    @property
-    def name(self) -> str:
-        parts = (f"({guard.name})" if isinstance(guard, AnyOf) else guard.name for guard in self.guards)
-        return " and ".join(parts) or "always"
-
-
-@dataclass(frozen=True)
-class Not(Guard):
-    """Trips when the guard does not."""
-
-    guard: Guard
-
-    def __init__(self, guard: Guard) -> None:
-        object.__setattr__(self, "guard", guard)
-        object.__setattr__(self, "scope", "run")
-
-    @property
-    def name(self) -> str:
-        return f"not ({self.guard.name})"
-
-
-def atoms(guard: Guard | None) -> Iterator[Guard]:
-    """The guards that a composite is made of, in order, each as often as it occurs."""
-    match guard:
-        case None:
-            return
-        case AnyOf(guards=parts) | AllOf(guards=parts):
-            for part in parts:
-                yield from atoms(part)
-        case Not(guard=part):
-            yield from atoms(part)
-        case _:
-            yield guard
 
 
 # --------------------------------------------------------------------------- the table
@@ -408,12 +261,9 @@ class Workflow:
 
         Nothing is judged again: what is written happened.
         """
-        memos, run = conversation.memos, 0
-        for step in steps:
-            memos = self._folded(memos, step, run)
-            run = step.run
         if not steps:
             return conversation
+        memos = tuple(_memo(guard, steps) for guard in self.guards)
         return dataclasses.replace(
             conversation, state=steps[-1].state, resting=steps[-1].rests, steps=tuple(steps), memos=memos
         )
@@ -426,10 +276,7 @@ class Workflow:
         cursor = _Cursor(conversation.state, conversation.memos, self._places, event)
         if (cursor.state, event.kind) not in self._pairs:
             raise NoTransition(self._refusal(conversation, event, "has no row for it"))
-        try:
-            self._machine.events[event.kind].trigger(cursor)
-        except MachineError as error:  # pragma: no cover - the pairs above are the machine's own
-            raise NoTransition(self._refusal(conversation, event, str(error))) from error
+        self._machine.events[event.kind].trigger(cursor)
         row = cursor.row
         if row is None:
             raise NoTransition(self._refusal(conversation, event, "has only guarded rows for it, and no guard tripped"))
@@ -475,11 +322,6 @@ class Workflow:
             f"and the table {why}."
         )
 
-    @property
-    def external(self) -> frozenset[type[Event]]:
-        """Events in the table that come from outside and that no work gives."""
-        return frozenset(row.event for row in self.rows if row.event in OUTSIDE)
-
 
 def _step(conversation: Conversation, event: Event, cursor: _Cursor, row: Row) -> Step:
     """The journal's line. What does not apply stays unset, and takes no room in the store."""
@@ -500,6 +342,15 @@ def _step(conversation: Conversation, event: Event, cursor: _Cursor, row: Row) -
         state=cursor.state,
         **notes,
     )
+
+
+def _memo(guard: Guard, steps: Sequence[Step]) -> Any:
+    """One guard's memo of a journal. What belongs to a run began with it, so earlier runs are not looked at."""
+    memo, run = guard.initial(), steps[-1].run
+    for step in steps:
+        if guard.scope == "conversation" or step.run == run:
+            memo = guard.fold(memo, step)
+    return memo
 
 
 def _fold(guard: Guard, memo: Any, step: Step, run: int) -> Any:

@@ -7,20 +7,12 @@ from dataclasses import dataclass, field
 
 from haru_fsm.clock import Clock
 from haru_fsm.contents import History, with_outcomes
-from haru_fsm.conversation import (
-    JSON,
-    Conversation,
-    ModelEvent,
-    ResultStatus,
-    Ticket,
-    ToolCall,
-    ToolResult,
-    executed,
-)
+from haru_fsm.conversation import JSON, Conversation, Ticket, ToolCall, ToolResult
 from haru_fsm.errors import DeskUnavailable
 from haru_fsm.execution import Executor, Ledger
 from haru_fsm.limits import Limits
 from haru_fsm.models import Model, ModelRequest
+from haru_fsm.progress import Progress
 from haru_fsm.stores import LedgerEntry
 from haru_fsm.tickets import StoreDesk, TicketDesk
 from haru_fsm.toolbox import Toolbox
@@ -44,19 +36,31 @@ class Services:
     """A fork that must not act: effects are answered from `rehearsed` (its parent's ledger), or refused."""
     rehearsed: tuple[LedgerEntry, ...] = ()
     on_text: Callable[[str], None] | None = None
-    _history: History = field(default_factory=History)
+    _history: History = field(init=False)
+    _progress: Progress = field(default_factory=Progress)
     _folded: int = 0
 
-    # -- what has happened, in the model's words
+    def __post_init__(self) -> None:
+        self._history = History(output_chars=self.limits.tool_output_chars)
+
+    # -- what has happened
 
     def history(self, conversation: Conversation) -> History:
-        """The contents of the conversation; folds only what is new since the last call."""
-        if not self._folded:
-            self._history = History(output_chars=self.limits.tool_output_chars)
+        """The contents of the conversation: what has happened, in the model's words."""
+        self._catch_up(conversation)
+        return self._history
+
+    def progress(self, conversation: Conversation) -> Progress:
+        """What the run has spent, and what is in doubt."""
+        self._catch_up(conversation)
+        return self._progress
+
+    def _catch_up(self, conversation: Conversation) -> None:
+        """Fold what is new since the last call, so that a step costs the same at any length."""
         for step in conversation.steps[self._folded :]:
             self._history = self._history.fold(step)
+            self._progress = self._progress.fold(step)
         self._folded = len(conversation.steps)
-        return self._history
 
     def request(
         self, conversation: Conversation, *, settled: dict[str, JSON] | None = None, tools_allowed: bool = True
@@ -74,7 +78,7 @@ class Services:
 
     async def late_outcomes(self, conversation: Conversation) -> dict[str, JSON]:
         """What has come to be known of calls whose result in the journal is `in_doubt`, and was not told yet."""
-        doubtful = doubtful_calls(conversation)
+        doubtful = sorted(self.progress(conversation).doubts.calls)
         if not doubtful:
             return {}
         await self.ledger.refresh()
@@ -85,16 +89,13 @@ class Services:
 
     def requests_left(self, conversation: Conversation) -> int:
         """Model requests that the run may still make; at least one, for the guards have let it come here."""
-        events = (step.event for step in conversation.run_steps)
-        spent = sum(max(1, event.requests) for event in events if isinstance(event, ModelEvent))
-        return max(1, self.limits.max_steps - spent)
+        return max(1, self.limits.max_steps - self.progress(conversation).requests)
 
     def left_s(self, conversation: Conversation) -> float | None:
         """Seconds left of the run's deadline, or None."""
         if self.limits.deadline_s is None:
             return None
-        spent = sum(step.event.took_ms for step in conversation.run_steps) / 1000
-        return max(0.001, self.limits.deadline_s - spent)
+        return max(0.001, self.limits.deadline_s - self.progress(conversation).took_ms / 1000)
 
     # -- acting
 
@@ -123,8 +124,7 @@ class Services:
 
         A desk elsewhere is asked again, under the same key, where it fails. Raises DeskUnavailable when it goes on.
         """
-        filed = self.desk.open(ticket) if isinstance(self.desk, StoreDesk) else None
-        return filed if filed is not None else self._file(ticket)
+        return self.desk.open(ticket) if isinstance(self.desk, StoreDesk) else self._file(ticket)
 
     async def _file(self, ticket: Ticket) -> Ticket:
         attempt = 0
@@ -140,10 +140,3 @@ class Services:
                         "The run waits; `haru resume` tries again under the same key."
                     ) from error
                 await self.clock.sleep(DESK_PAUSE_S * 2**attempt)
-
-
-def doubtful_calls(conversation: Conversation) -> list[str]:
-    """Calls of this conversation that are in doubt as far as its journal knows, as `seq.position`."""
-    settled = {call for step in conversation.steps if isinstance(step.event, ModelEvent) for call in step.event.settled}
-    found = executed(conversation.steps)
-    return [call for call, _, result in found if result.status is ResultStatus.IN_DOUBT and call not in settled]

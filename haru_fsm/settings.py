@@ -115,13 +115,13 @@ class Settings(BaseSettings):
             clock=SystemClock(),
         )
 
-    def make_store(self, app: App) -> Store:
-        """The store. Raises SettingsError for an address of another kind."""
+    def make_store(self, folder: Path | None) -> Store:
+        """The store; by default a file in the app's folder. Raises SettingsError for an address of another kind."""
         url = self.database_url
         if url is None:
             from haru_fsm.stores.sqlite import SQLiteStore
 
-            return SQLiteStore((app.folder or Path.cwd()) / DATABASE)
+            return SQLiteStore((folder or Path.cwd()) / DATABASE)
         kind, _, rest = url.partition(":")
         if kind == "memory":
             from haru_fsm.stores.memory import MemoryStore

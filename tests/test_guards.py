@@ -35,7 +35,7 @@ from haru_fsm.guards import (
     UnfoundedTicketClaim,
 )
 from haru_fsm.guards.circles import canonical_call, similarity, thought
-from haru_fsm.machine import Counted
+from haru_fsm.guards.guard import Counted
 from haru_fsm.models.scripted import answer, calls
 
 

@@ -19,7 +19,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from haru_fsm.conversation import OUTSIDE, Event, Resumed
-from haru_fsm.machine import AllOf, AnyOf, Counted, Guard, Not, Row, Workflow, atoms
+from haru_fsm.guards.guard import AllOf, AnyOf, Counted, Guard, Not, atoms
+from haru_fsm.machine import Row, Workflow
 
 Verdicts = Mapping[Guard, bool]
 """Which guards tripped. One that was not evaluated is not in it."""

@@ -23,8 +23,8 @@ from functools import cached_property
 from haru_fsm.certificate.arcs import Arc, Graph, Place, reach
 from haru_fsm.certificate.worst_case import MOST_SPOTS, Weigh, Worst, estimate, worst
 from haru_fsm.conversation import Event, ModelEvent, Resumed, ToolsExecuted, ToolsRequested
+from haru_fsm.guards.guard import Guard
 from haru_fsm.limits import Limits
-from haru_fsm.machine import Guard
 
 
 @dataclass(frozen=True, slots=True)

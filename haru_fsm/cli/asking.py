@@ -16,8 +16,8 @@ from haru_fsm.errors import HaruError, SettingsError
 
 if TYPE_CHECKING:
     from haru_fsm.conversation import Step
-    from haru_fsm.engine import Watcher
     from haru_fsm.runs import Run
+    from haru_fsm.worker import Watcher
 
 KEPT = "Interrupted; nothing that was done is lost. Carry it on with: "
 Text = Annotated[str, typer.Argument(metavar="TEXT", help="What the customer wrote; `-` reads standard input.")]

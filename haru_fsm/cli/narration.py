@@ -42,7 +42,7 @@ VERBS = {
     ResultStatus.NOT_DONE: "Not done",
     ResultStatus.IN_DOUBT: "In doubt",
 }
-ANSWERED = {Answer.NUDGE: "Nudged", Answer.LAST_WORD: "Last word", None: "Stopped"}
+ANSWERED = {Answer.NUDGE: "Nudged", None: "Stopped"}
 
 
 class Narration:

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -71,7 +70,7 @@ class Given:
 
         app, settings = self.load(), self.settings()
         model = settings.make_model(app)
-        async with Engine(app, model=model, store=settings.make_store(app)) as engine:
+        async with Engine(app, model=model, store=settings.make_store(app.folder)) as engine:
             yield engine
 
     @asynccontextmanager
@@ -81,7 +80,7 @@ class Given:
         from haru_fsm.stores.sqlite import SQLiteStore
 
         # make_store asks nothing of an app but its folder.
-        store: Store = self.settings().make_store(SimpleNamespace(folder=self.folder))  # type: ignore[arg-type]
+        store: Store = self.settings().make_store(self.folder)
         if isinstance(store, SQLiteStore) and not store.path.exists():
             tell(f"haru: there is no database {store.path} yet; `haru ask` makes it.")
             store = MemoryStore()

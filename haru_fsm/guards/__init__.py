@@ -20,7 +20,7 @@ from haru_fsm.guards.budgets import (
 )
 from haru_fsm.guards.circles import FailingCalls, RepeatedCall, RepeatedEffect, SimilarThoughts
 from haru_fsm.guards.claims import InDoubt, UnfoundedTicketClaim
-from haru_fsm.machine import AllOf, AnyOf, Guard, Not
+from haru_fsm.guards.guard import AllOf, AnyOf, Guard, Not
 
 __all__ = [
     "AllOf",

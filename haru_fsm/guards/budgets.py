@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from haru_fsm.conversation import Event, ModelEvent, Step, ToolsRequested, Trip
-from haru_fsm.machine import Counted, Guard
+from haru_fsm.guards.guard import Counted, Guard
 
 AWAIT_MODEL = frozenset({"AWAIT_MODEL"})
 

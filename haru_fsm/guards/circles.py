@@ -23,7 +23,7 @@ from haru_fsm.conversation import (
     ToolsRequested,
     Trip,
 )
-from haru_fsm.machine import Guard
+from haru_fsm.guards.guard import Guard
 
 WINDOW = 64
 """Distinct calls that a detector remembers. Bounds its cost per step; no run that is allowed to end is longer."""

@@ -6,21 +6,19 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from haru_fsm.conversation import (
     Event,
     MessageReceived,
     ModelAnswered,
-    ModelEvent,
     ResultStatus,
     Step,
     TicketOpened,
     ToolsExecuted,
-    ToolsRequested,
     Trip,
 )
-from haru_fsm.machine import Guard
+from haru_fsm.guards.guard import Guard
+from haru_fsm.progress import Doubts
 
 IDENTIFIER = re.compile(r"(?<![\w-])[A-Za-z]{1,6}-?\d[\w-]*", re.ASCII)
 NUMBERED_CLAIM = re.compile(
@@ -125,28 +123,15 @@ class InDoubt(Guard):
 
     judges = (ModelAnswered,)
 
-    def initial(self) -> tuple[int, frozenset[str]]:
-        return 0, frozenset()
+    def initial(self) -> Doubts:
+        return Doubts()
 
-    def fold(self, memo: tuple[int, frozenset[str]], step: Step) -> tuple[int, frozenset[str]]:
-        requested, doubts = memo
-        match step.event:
-            case ToolsRequested():
-                requested, doubts = step.seq, doubts - _settled(step.event)
-            case ModelEvent():
-                doubts = doubts - _settled(step.event)
-            case ToolsExecuted(results=results):
-                doubtful = (result for result in results if result.status is ResultStatus.IN_DOUBT)
-                doubts = doubts | {f"{requested}.{result.position}" for result in doubtful}
-        return requested, doubts
+    def fold(self, memo: Doubts, step: Step) -> Doubts:
+        return memo.fold(step)
 
-    def judge(self, memo: tuple[int, frozenset[str]], event: Event) -> Trip | None:
-        doubts = memo[1] - _settled(event)
+    def judge(self, memo: Doubts, event: Event) -> Trip | None:
+        doubts = memo.calls - event.settled.keys() if isinstance(event, ModelAnswered) else memo.calls
         if not doubts:
             return None
         calls = ", ".join(sorted(doubts))
         return self.trip(len(doubts), f"nobody knows whether {len(doubts)} effect(s) took place: {calls}")
-
-
-def _settled(event: Any) -> frozenset[str]:
-    return frozenset(event.settled)

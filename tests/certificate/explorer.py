@@ -11,7 +11,8 @@ from itertools import product
 from typing import NamedTuple
 
 from haru_fsm.conversation import OUTSIDE, Event, ModelEvent, Resumed
-from haru_fsm.machine import AllOf, AnyOf, Counted, Guard, Not, Workflow, atoms
+from haru_fsm.guards.guard import AllOf, AnyOf, Counted, Guard, Not, atoms
+from haru_fsm.machine import Workflow
 
 Counts = tuple[int, ...]
 Figures = tuple[int, int]

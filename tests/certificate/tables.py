@@ -28,7 +28,8 @@ from haru_fsm.conversation import (
     ToolsRequested,
     Trip,
 )
-from haru_fsm.machine import AllOf, AnyOf, Counted, Guard, Not, Row, Workflow
+from haru_fsm.guards.guard import AllOf, AnyOf, Counted, Guard, Not
+from haru_fsm.machine import Row, Workflow
 
 GIVEN: tuple[type[Event], ...] = (
     ModelAnswered,

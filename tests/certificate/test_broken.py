@@ -26,7 +26,8 @@ from haru_fsm.conversation import (
     ToolsRequested,
 )
 from haru_fsm.errors import EndlessWorkflow
-from haru_fsm.machine import AllOf, AnyOf, Guard, Not, Row, Workflow
+from haru_fsm.guards.guard import AllOf, AnyOf, Guard, Not
+from haru_fsm.machine import Row, Workflow
 
 from .driving import round_and_round
 from .tables import Asked, Free, Shared, Visits, table

@@ -27,8 +27,9 @@ from haru_fsm.conversation import (
     Usage,
 )
 from haru_fsm.guards import CostBudget, Deadline, StepBudget, TokenBudget, ToolCallBudget
+from haru_fsm.guards.guard import AllOf, AnyOf, Counted, Guard
 from haru_fsm.limits import Limits
-from haru_fsm.machine import AllOf, AnyOf, Counted, Guard, Row, Workflow
+from haru_fsm.machine import Row, Workflow
 
 from .tables import Free, Visits, table
 

@@ -8,7 +8,8 @@ import pytest
 
 from haru_fsm.certificate import ProblemKind, certify, problems
 from haru_fsm.conversation import Event, MessageReceived, ModelAnswered, ModelFailed, ToolsExecuted
-from haru_fsm.machine import AnyOf, Row, Workflow
+from haru_fsm.guards.guard import AnyOf
+from haru_fsm.machine import Row, Workflow
 
 from .explorer import explore, heaviest
 from .tables import Asked, Free, Visits, table

@@ -17,7 +17,8 @@ from haru_fsm.conversation import (
     ToolsRequested,
 )
 from haru_fsm.errors import EndlessWorkflow, WorkflowError
-from haru_fsm.machine import AllOf, AnyOf, Not, Row, Workflow
+from haru_fsm.guards.guard import AllOf, AnyOf, Not
+from haru_fsm.machine import Row, Workflow
 
 from .tables import Asked, Decided, Free, Shared, Visits, table
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haru_fsm.certificate.arcs import MOST_WAYS, Verdicts, ways_to_fire
-from haru_fsm.machine import AllOf, AnyOf, Guard, Not, atoms
+from haru_fsm.guards.guard import AllOf, AnyOf, Guard, Not, atoms
 
 from .tables import Asked, Free, Visits
 

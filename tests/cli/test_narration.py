@@ -49,9 +49,7 @@ def test_steps_count_requests_of_the_run() -> None:
     assert told(step(MessageReceived(text="?")), once, earlier=(thrice,))[0].startswith("[step 1]")
 
 
-@pytest.mark.parametrize(
-    ("answered", "word"), [(Answer.NUDGE, "Nudged"), (Answer.LAST_WORD, "Last word"), (None, "Stopped")]
-)
+@pytest.mark.parametrize(("answered", "word"), [(Answer.NUDGE, "Nudged"), (None, "Stopped")])
 def test_a_guard_that_trips_is_told_with_the_calls_it_stopped(answered: Answer | None, word: str) -> None:
     lines = told(step(calls(("f", {})), trip=TRIP, answer=answered))
     assert lines == [

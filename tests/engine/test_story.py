@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+
+from haru_fsm import Engine
 from haru_fsm.conversation import FailureReason, ModelFailed
 from haru_fsm.models.scripted import ScriptedModel
 from tests.engine.shopless import Tools, engine
@@ -54,3 +58,44 @@ async def test_a_day_at_the_counter() -> None:
         last = await haru.ask("고마워요", customer_id="C1", conversation_id=first.conversation_id)
         assert last.answer == "어제 일은 해결되었습니다."
         assert "환불해 드렸습니다." in str(model.requests[-1].contents)
+
+
+async def test_a_rehearsal_touches_no_desk_but_its_own() -> None:
+    filed = []
+
+    class TheirDesk:
+        def open(self, ticket):
+            filed.append(ticket.key)
+            return ticket
+
+    haru = engine(ScriptedModel([[("look", {"what": "A"})], "A는 배송중입니다."]))
+    haru = Engine(haru.app, model=haru.model, store=haru.store, clock=haru.clock, desk=TheirDesk())
+    async with haru:
+        first = await haru.ask("A 어디 있나요?", customer_id="C1")
+        rehearsed = await haru.fork(first.conversation_id, at=4)  # the script is over: the rehearsal ends in a ticket
+        assert rehearsed.ticket is not None
+        assert rehearsed.ticket.rehearsal
+        assert filed == []
+
+
+async def test_an_outcome_that_comes_after_its_time_is_written_down() -> None:
+    let_go = threading.Event()
+
+    def slow(what: str) -> dict[str, str]:
+        let_go.wait(5)
+        return {"paid": what}
+
+    model = ScriptedModel([[("pay", {"what": "A"})], "결제했습니다."])
+    async with engine(model, tools=Tools(pay=slow), tool_timeout_s=0.05) as haru:
+        doubtful = await haru.ask("A 결제해 주세요", customer_id="C1")
+        assert doubtful.state == "ESCALATE_TICKET", "words of the model do not settle what is in doubt"
+        let_go.set()
+        for _ in range(500):
+            record = await haru.store.load(doubtful.conversation_id)
+            assert record is not None
+            (entry,) = record.ledger.values()
+            if entry.outcome is not None:
+                break
+            await asyncio.sleep(0.01)
+    assert entry.outcome is not None
+    assert entry.outcome.response == {"result": {"paid": "A"}}

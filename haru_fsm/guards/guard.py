@@ -1,0 +1,158 @@
+"""What a guard is, and how guards are put together.
+
+A guard is a frozen condition on the journal: a memo that folds one step after the other, and a judgement of the event
+at hand. Composites carry no memo and no limit of their own; the machine takes them apart while it reads a row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from haru_fsm.conversation import Event, Step, Trip
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A condition on the journal. Subclasses are frozen dataclasses; equal guards are one guard.
+
+    `limit` and `counts` are what a guard promises the certificate: once the count has reached `limit`, the guard
+    trips for the rest of the run. It counts visits of the states in `counts` (the one being judged included), or,
+    where `counts` is empty, how often this guard was asked at the same (state, event) without tripping. A guard
+    with `limit` None promises nothing.
+    """
+
+    scope: Literal["run", "conversation"] = field(default="run", kw_only=True)
+
+    judges: ClassVar[tuple[type[Event], ...] | None] = None
+    """The events that the guard can judge; None: any. A row that asks it about another is refused."""
+    measures: ClassVar[Literal["requests", "tool_calls", "tokens", "cost", "seconds"] | None] = None
+    """The quantity that `ceiling` bounds, where the guard is a budget."""
+
+    @property
+    def ceiling(self) -> float | None:
+        """The figure of what the guard `measures` beyond which no further work of that kind is begun."""
+        return None
+
+    @property
+    def limit(self) -> int | None:
+        """The promised limit, or None."""
+        return None
+
+    @property
+    def counts(self) -> frozenset[str]:
+        """The states whose visits are counted; empty: askings of this guard."""
+        return frozenset()
+
+    @property
+    def name(self) -> str:
+        """How trips, tables and diagrams call this guard."""
+        values = [getattr(self, f.name) for f in dataclasses.fields(self) if not f.kw_only]
+        return f"{type(self).__name__}({', '.join(str(value) for value in values)})"
+
+    def initial(self) -> Any:
+        """The memo before anything has happened. Memos are never changed in place."""
+        return None
+
+    def fold(self, memo: Any, step: Step) -> Any:
+        """The memo after one more step."""
+        return memo
+
+    def judge(self, memo: Any, event: Event) -> Trip | None:
+        """Whether the guard trips on this event, and why. `memo` covers all steps before it."""
+        raise NotImplementedError
+
+    def trip(self, figure: float, because: str, limit: float | None = None) -> Trip:
+        """A trip of this guard; `limit` defaults to the promised one."""
+        limit = limit if limit is not None else self.limit or 0
+        return Trip(guard=self.name, figure=figure, limit=limit, because=because)
+
+
+@dataclass(frozen=True)
+class Counted(Guard):
+    """Trips once it has been asked, without tripping, `times` times in its scope.
+
+    Each step names the counted guards that were asked and let it pass (`Step.asked`), so the count is a fold like
+    any other. They are named by kind, without their limit: raising a limit does not lose the count.
+    """
+
+    times: int
+
+    @property
+    def limit(self) -> int | None:
+        return self.times
+
+    def initial(self) -> int:
+        return 0
+
+    def fold(self, memo: int, step: Step) -> int:
+        return memo + (type(self).__name__ in step.asked)
+
+    def judge(self, memo: int, event: Event) -> Trip | None:
+        return self.trip(memo, self.because(memo)) if memo >= self.times else None
+
+    def because(self, count: int) -> str:
+        """The sentence for people when it trips."""
+        return f"{self.name} was passed {count} times"
+
+
+@dataclass(frozen=True)
+class AnyOf(Guard):
+    """Trips when one of the guards does; the first that trips says why."""
+
+    guards: tuple[Guard, ...]
+
+    def __init__(self, *guards: Guard) -> None:
+        object.__setattr__(self, "guards", guards)
+        object.__setattr__(self, "scope", "run")
+
+    @property
+    def name(self) -> str:
+        return " or ".join(guard.name for guard in self.guards) or "never"
+
+
+@dataclass(frozen=True)
+class AllOf(Guard):
+    """Trips when every one of the guards does; all of them say why, the figure and the limit are the last one's."""
+
+    guards: tuple[Guard, ...]
+
+    def __init__(self, *guards: Guard) -> None:
+        object.__setattr__(self, "guards", guards)
+        object.__setattr__(self, "scope", "run")
+
+    @property
+    def name(self) -> str:
+        parts = (f"({guard.name})" if isinstance(guard, AnyOf) else guard.name for guard in self.guards)
+        return " and ".join(parts) or "always"
+
+
+@dataclass(frozen=True)
+class Not(Guard):
+    """Trips when the guard does not."""
+
+    guard: Guard
+
+    def __init__(self, guard: Guard) -> None:
+        object.__setattr__(self, "guard", guard)
+        object.__setattr__(self, "scope", "run")
+
+    @property
+    def name(self) -> str:
+        return f"not ({self.guard.name})"
+
+
+def atoms(guard: Guard | None) -> Iterator[Guard]:
+    """The guards that a composite is made of, in order, each as often as it occurs."""
+    match guard:
+        case None:
+            return
+        case AnyOf(guards=parts) | AllOf(guards=parts):
+            for part in parts:
+                yield from atoms(part)
+        case Not(guard=part):
+            yield from atoms(part)
+        case _:
+            yield guard

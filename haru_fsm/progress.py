@@ -1,0 +1,45 @@
+"""Where a run stands: what it has spent, and which effects are in doubt. Folds of the journal, like everything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from haru_fsm.conversation import ModelEvent, ResultStatus, Step, ToolsExecuted, ToolsRequested
+
+
+@dataclass(frozen=True, slots=True)
+class Doubts:
+    """The calls that were started and of which nobody knows how they ended, as `seq.position`."""
+
+    calls: frozenset[str] = frozenset()
+    requested: int = 0
+    """The step that requested the calls which are being dealt with."""
+
+    def fold(self, step: Step) -> Doubts:
+        """The doubts after one more step; a model event carries the outcomes that came to be known before it."""
+        match step.event:
+            case ToolsExecuted(results=results):
+                doubtful = (result for result in results if result.status is ResultStatus.IN_DOUBT)
+                new = {f"{self.requested}.{result.position}" for result in doubtful}
+                return Doubts(self.calls | new, self.requested) if new else self
+            case ModelEvent(settled=settled):
+                asked = step.seq if isinstance(step.event, ToolsRequested) else self.requested
+                return Doubts(self.calls - settled.keys(), asked)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the current run has spent (requests, and milliseconds of work), and the doubts of the conversation."""
+
+    run: int = 0
+    requests: int = 0
+    took_ms: int = 0
+    doubts: Doubts = Doubts()
+
+    def fold(self, step: Step) -> Progress:
+        """The same after one more step; what was spent belongs to a run, doubts to the conversation."""
+        requests, took_ms = (self.requests, self.took_ms) if step.run == self.run else (0, 0)
+        if isinstance(step.event, ModelEvent):
+            requests += max(1, step.event.requests)
+        return Progress(step.run, requests, took_ms + step.event.took_ms, self.doubts.fold(step))

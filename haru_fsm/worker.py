@@ -1,0 +1,209 @@
+"""One piece of work on one conversation: under one lease, from an event to rest.
+
+    while not conversation.resting:
+        event = work[conversation.state](conversation, services)
+        conversation = workflow.advance(conversation, event)
+        await store.append(conversation)
+
+All that is decided is made durable before anything else happens: before work that acts on the world, and before anybody
+is told. Work that touches nothing outside is committed together with the step before it. Whoever loses a race
+(ConversationMoved) drops what it has and never overwrites.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from haru_fsm import leases
+from haru_fsm.app import App
+from haru_fsm.clock import Clock
+from haru_fsm.conversation import Conversation, Event, MessageReceived, Resumed, Step
+from haru_fsm.errors import (
+    ConversationMoved,
+    DeskUnavailable,
+    FormatTooNew,
+    HaruError,
+    JournalDamaged,
+    StoreError,
+)
+from haru_fsm.execution import Ledger
+from haru_fsm.models import Model
+from haru_fsm.runs import Piece, Run, run_of
+from haru_fsm.services import Services
+from haru_fsm.stores import LedgerEntry, Record, Store
+from haru_fsm.tickets import StoreDesk, TicketDesk
+
+APPEND_ATTEMPTS = 3
+APPEND_PAUSE_S = 0.1
+
+Watcher = Callable[[Step | Piece], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an engine works with, shared by all its work."""
+
+    app: App
+    model: Model
+    store: Store
+    clock: Clock
+    desk: TicketDesk | None = None
+    """Where tickets are filed; None: in the store."""
+    late: set[asyncio.Task[None]] = field(default_factory=set)
+    """Writes of outcomes that came after their call was given up."""
+
+
+class Worker:
+    """One piece of work on one conversation, under one lease."""
+
+    def __init__(self, parts: Parts, conversation: Conversation, record: Record | None, watch: Watcher | None) -> None:
+        self._parts = parts
+        self._conversation = conversation
+        self._record = record
+        self._watch = watch
+        self._saved = conversation.seq
+        self._over = record.summary.owner if record is not None else None
+        self._owner = leases.take()
+
+    async def begin(self, message: MessageReceived) -> Run:
+        """Take the message, and drive its run to its ending."""
+        return await self._working(lambda: self._advance(message))
+
+    async def resume(self) -> Run:
+        """Journal that the run is taken up again, and drive it to its ending."""
+        return await self._working(self._take_up)
+
+    async def take(self, event: Event) -> Run:
+        """Take an event from outside that leads to rest, or on to more work."""
+        return await self._working(lambda: self._advance(event))
+
+    async def _working(self, first: Callable[[], None]) -> Run:
+        try:
+            first()
+            await self._drive()
+        except DeskUnavailable:
+            # The run waits in its state; the customer reads that a number will follow, and none that is made up.
+            await self._let_go()
+        except BaseException:
+            await self._let_go()
+            raise
+        finally:
+            leases.give_back(self._owner)
+        return run_of(self._conversation)
+
+    async def _let_go(self) -> None:
+        """Whatever went wrong, the next worker need not wait for this one's lease to run out."""
+        with suppress(HaruError):
+            await asyncio.shield(self._parts.store.release(self._conversation.conversation_id, self._owner))
+
+    async def _drive(self) -> None:
+        """The heart. Ends at rest, which every certified workflow comes to."""
+        workflow, clock = self._parts.app.workflow, self._parts.clock
+        services: Services | None = None
+        while not self._conversation.resting:
+            services = services or await self._services()
+            began = clock.monotonic()
+            work = workflow.work[self._conversation.state]
+            outcome = work(self._conversation, services)
+            event = await self._act(outcome) if inspect.isawaitable(outcome) else outcome
+            self._advance(event, took_ms=round((clock.monotonic() - began) * 1000))
+        await self._save()
+
+    async def _act(self, outcome: Awaitable[Event]) -> Event:
+        """Work that acts on the world: what was decided before is made durable first."""
+        try:
+            await self._save()
+        except BaseException:
+            if inspect.iscoroutine(outcome):
+                outcome.close()
+            raise
+        return await outcome
+
+    def _advance(self, event: Event, took_ms: int = 0) -> None:
+        stamp: dict[str, object] = {"at": round(self._parts.clock.now(), 3)}
+        if took_ms:
+            stamp["took_ms"] = took_ms
+        event = event.model_copy(update=stamp)
+        self._conversation = self._parts.app.workflow.advance(self._conversation, event)
+
+    def _take_up(self) -> None:
+        workflow, state = self._parts.app.workflow, self._conversation.state
+        event = Resumed(worker=f"{leases.this_host()}:{os.getpid()}", at=round(self._parts.clock.now(), 3))
+        if state in workflow.work and workflow.accepts(state, Resumed):
+            self._conversation = workflow.advance(self._conversation, event)
+        elif state not in workflow.work:
+            because = f"the app was changed while the run was open: it no longer has work for the state {state}"
+            self._conversation = workflow.strand(self._conversation, event, because)
+
+    async def _save(self) -> None:
+        """Make everything durable that was decided since the last time, in one append; then show it."""
+        conversation = self._conversation
+        if conversation.seq == self._saved:
+            return
+        await self._append(conversation)
+        new = conversation.steps[-(conversation.seq - self._saved) :]
+        self._saved, self._over = conversation.seq, None
+        if self._watch is not None:
+            for step in new:
+                self._watch(step)
+
+    async def _append(self, conversation: Conversation) -> None:
+        """One append; a store that fails is asked again a few times. What was stored after all shows as moved."""
+        attempt = 0
+        while True:
+            try:
+                return await self._parts.store.append(
+                    conversation,
+                    expected_seq=self._saved,
+                    owner=self._owner,
+                    over=self._over,
+                    lease_s=self._parts.app.limits.lease_s,
+                )
+            except (ConversationMoved, JournalDamaged, FormatTooNew):
+                raise
+            except StoreError:
+                attempt += 1
+                if attempt == APPEND_ATTEMPTS:
+                    raise
+                await self._parts.clock.sleep(APPEND_PAUSE_S * attempt)
+
+    async def _services(self) -> Services:
+        parts, record, conversation = self._parts, self._record, self._conversation
+        known: tuple[LedgerEntry, ...] = ()
+        if conversation.rehearsal and conversation.parent is not None:
+            parent = await parts.store.load(conversation.parent)
+            known = tuple(parent.ledger.values()) if parent is not None else ()
+        # A rehearsal files its tickets here, marked as such, and never with somebody else's desk.
+        store_desk = StoreDesk(parts.store, record.open_ticket if record is not None else None)
+        session = parts.app.session(
+            conversation.customer_id,
+            conversation_id=conversation.conversation_id,
+            run=conversation.run,
+            desk=store_desk,
+            clock=parts.clock,
+            rehearsal=conversation.rehearsal,
+        )
+        watch = self._watch
+        return Services(
+            model=parts.model,
+            tools=parts.app.toolbox(session),
+            ledger=Ledger(
+                parts.store,
+                conversation.conversation_id,
+                dict(record.ledger) if record is not None else {},
+                parts.clock,
+                parts.late,
+            ),
+            desk=store_desk if parts.desk is None or conversation.rehearsal else parts.desk,
+            clock=parts.clock,
+            limits=parts.app.limits,
+            system_prompt=parts.app.system_prompt,
+            rehearsal=conversation.rehearsal,
+            rehearsed=known,
+            on_text=(lambda text: watch(Piece(text))) if watch is not None else None,
+        )
