@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from bench import workload
 from haru_fsm import App, Engine, Limits, load_app, tool
 from haru_fsm.conversation import ModelAnswered, ToolsRequested
 from haru_fsm.models import ModelOutcome, ModelRequest
-from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.stores.sqlite import SQLiteStore
 
 LIMITS = Limits(max_steps=100_000, max_tool_calls=100_000)
@@ -65,27 +65,28 @@ def app_with_threads() -> App:
     return app().with_tools(lambda _session: [plain])
 
 
-def model(n: int) -> ScriptedModel:
-    """A model that asks for `n` pages and answers."""
-    return ScriptedModel(_script(n))
+@dataclass
+class Pages:
+    """A model that takes no time: it asks for `pages` pages and answers. It keeps nothing."""
 
+    pages: int
+    name = "pages"
 
-def _script(n: int) -> Callable[[ModelRequest], ModelOutcome]:
-    def line(request: ModelRequest) -> ModelOutcome:
+    async def respond(self, request: ModelRequest) -> ModelOutcome:
+        """The next page's call, or the answer."""
         # The question, then a pair of contents for each result.
         results = (len(request.contents) - 1) // 2
-        content = workload.reply(results, n)
-        return ModelAnswered(content=content) if results >= n else ToolsRequested(content=content)
-
-    return line
+        content = workload.reply(results, self.pages)
+        return ModelAnswered(content=content) if results >= self.pages else ToolsRequested(content=content)
 
 
 @asynccontextmanager
 async def engine(path: Path, n: int, *, threads: bool = False) -> AsyncIterator[Engine]:
     """An engine on a database of its own, warm: connections are open, code has run once."""
-    async with Engine(app_with_threads() if threads else app(), model=model(3), store=SQLiteStore(path)) as running:
+    model = Pages(3)
+    async with Engine(app_with_threads() if threads else app(), model=model, store=SQLiteStore(path)) as running:
         await converse(running, "warm", 3)
-        running.model = model(n)
+        model.pages = n
         yield running
 
 

@@ -36,6 +36,8 @@ def json_safe(value: object) -> Any:
 
 
 def _safe(value: object, depth: int) -> Any:
+    if type(value) is str:
+        return safe_text(value)
     if isinstance(value, dict):
         return {_key(key): _safe(item, depth - 1) for key, item in value.items()} if depth else TOO_DEEP
     if isinstance(value, list | tuple):

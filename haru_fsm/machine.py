@@ -20,7 +20,8 @@ the first that holds; we ask it for nothing else (its queues, asynchronous machi
 exceptions and cancellations).
 
 Not perfect: a `transitions` machine knows nothing of rest or of answers, so the row that fired is noted by
-the condition itself, on the cursor.
+the condition itself, on the cursor; and it would speak to its logger and look for callbacks a dozen times a step,
+so a row's `Transition` is a lean one of our own.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from functools import cached_property
 from types import UnionType
 from typing import Any
 
-from transitions import EventData, Machine
+from transitions import EventData, Machine, Transition
 
 from haru_fsm.conversation import (
     Answer,
@@ -91,36 +92,69 @@ class Row:
 class _Cursor:
     """What `transitions` moves: the current state, the event being judged, and the row that fired."""
 
-    __slots__ = ("asked", "event", "memos", "places", "row", "state", "trip")
+    __slots__ = ("asked", "event", "memos", "row", "state", "trip")
 
-    def __init__(self, state: str, memos: Sequence[Any], places: Mapping[int, int], event: Event) -> None:
+    def __init__(self, state: str, memos: Sequence[Any], event: Event) -> None:
         self.state = state
         self.memos = memos
-        self.places = places
         self.event = event
         self.row: Row | None = None
         self.trip: Trip | None = None
         self.asked: list[str] = []
+        """Kinds of the counted guards that were asked and did not trip."""
 
-    def judge(self, guard: Guard) -> Trip | None:
-        """The verdict of a guard or a composite of guards; notes the counted ones that did not trip."""
-        match guard:
-            case AnyOf(guards=parts):
-                return next((trip for part in parts if (trip := self.judge(part))), None)
-            case AllOf(guards=parts):
-                trips = []
-                for part in parts:
-                    trip = self.judge(part)
-                    if trip is None:
-                        return None
-                    trips.append(trip)
-                return _together(trips) if trips else guard.trip(0, guard.name)
-            case Not(guard=part):
-                return None if self.judge(part) else guard.trip(0, guard.name)
-        trip = guard.judge(self.memos[self.places[id(guard)]], self.event)
-        if trip is None and isinstance(guard, Counted):
-            self.asked.append(type(guard).__name__)
+
+Verdict = Callable[[_Cursor], Trip | None]
+
+
+def _verdict(guard: Guard, places: Mapping[Guard, int]) -> Verdict:
+    """A guard or a composite of guards, as a function of the cursor; `places` says where each one's memo lies."""
+    match guard:
+        case AnyOf(guards=parts):
+            return _any_of([_verdict(part, places) for part in parts])
+        case AllOf(guards=parts):
+            return _all_of(guard, [_verdict(part, places) for part in parts])
+        case Not(guard=part):
+            inner = _verdict(part, places)
+            return lambda cursor: None if inner(cursor) else guard.trip(0, guard.name)
+        case Counted():
+            return _counted(guard, places[guard])
+    place = places[guard]
+    return lambda cursor: guard.judge(cursor.memos[place], cursor.event)
+
+
+def _counted(guard: Counted, place: int) -> Verdict:
+    kind = type(guard).__name__
+
+    def judged(cursor: _Cursor) -> Trip | None:
+        trip = guard.judge(cursor.memos[place], cursor.event)
+        if trip is None:
+            cursor.asked.append(kind)
         return trip
+
+    return judged
+
+
+def _any_of(parts: Sequence[Verdict]) -> Verdict:
+    def judged(cursor: _Cursor) -> Trip | None:
+        for part in parts:
+            if (trip := part(cursor)) is not None:
+                return trip
+        return None
+
+    return judged
+
+
+def _all_of(guard: Guard, parts: Sequence[Verdict]) -> Verdict:
+    def judged(cursor: _Cursor) -> Trip | None:
+        trips = []
+        for part in parts:
+            if (trip := part(cursor)) is None:
+                return None
+            trips.append(trip)
+        return _together(trips) if trips else guard.trip(0, guard.name)
+
+    return judged
 
 
 def _together(trips: Sequence[Trip]) -> Trip:
@@ -133,12 +167,26 @@ def _together(trips: Sequence[Trip]) -> Trip:
     )
 
 
-def _condition(row: Row) -> Callable[[EventData], bool]:
+class _Lean(Transition):  # type: ignore[misc]
+    """A transition whose conditions are functions and which has no callbacks, and so nothing else to look for."""
+
+    def execute(self, event_data: EventData) -> bool:
+        """Move the cursor if the row's condition holds."""
+        if not all(condition.func(event_data) for condition in self.conditions):
+            return False
+        event_data.model.state = self.dest
+        return True
+
+
+class _Table(Machine):  # type: ignore[misc]
+    transition_cls = _Lean
+
+
+def _condition(row: Row, verdict: Verdict | None) -> Callable[[EventData], bool]:
     def passes(data: EventData) -> bool:
         cursor = data.model
-        assert isinstance(cursor, _Cursor)
-        if row.when is not None:
-            cursor.trip = cursor.judge(row.when)
+        if verdict is not None:
+            cursor.trip = verdict(cursor)
             if cursor.trip is None:
                 return False
         cursor.row = row
@@ -209,22 +257,32 @@ class Workflow:
         named = (str(state) for row in self.rows for state in (*row.sources, row.target))
         self.states: tuple[str, ...] = tuple(dict.fromkeys([self.initial, *named, *self.work]))
         self.gives: dict[str, tuple[type[Event], ...]] = {state: events_of(work) for state, work in self.work.items()}
-        asked = [guard for row in self.rows for guard in atoms(row.when)]
-        self.guards: tuple[Guard, ...] = tuple(dict.fromkeys(asked))
-        # Guards are found by identity while a step is judged: hashing a frozen dataclass costs more than judging by it.
-        self._places = {id(guard): self.guards.index(guard) for guard in asked}
+        self.guards: tuple[Guard, ...] = tuple(dict.fromkeys(guard for row in self.rows for guard in atoms(row.when)))
+        # Guards that remember the same thing share one memo, and what has no memo of its own is not folded.
+        self._folders: tuple[Guard, ...] = tuple({guard.memory: guard for guard in reversed(self.guards)}.values())
+        self._folding = [
+            (place, guard) for place, guard in enumerate(self._folders) if type(guard).fold is not Guard.fold
+        ]
 
     @cached_property
     def _machine(self) -> Machine:
-        return Machine(
+        memories = [guard.memory for guard in self._folders]
+        places = {guard: memories.index(guard.memory) for guard in self.guards}
+        verdicts = [_verdict(row.when, places) if row.when is not None else None for row in self.rows]
+        return _Table(
             model=None,
             states=list(self.states),
             initial=self.initial,
             auto_transitions=False,
             send_event=True,
             transitions=[
-                {"trigger": row.kind, "source": str(source), "dest": str(row.target), "conditions": [_condition(row)]}
-                for row in self.rows
+                {
+                    "trigger": row.kind,
+                    "source": str(source),
+                    "dest": str(row.target),
+                    "conditions": [_condition(row, verdict)],
+                }
+                for row, verdict in zip(self.rows, verdicts, strict=True)
                 for source in row.sources
             ],
         )
@@ -251,7 +309,7 @@ class Workflow:
             conversation_id=conversation_id,
             customer_id=customer_id,
             state=self.initial,
-            memos=tuple(guard.initial() for guard in self.guards),
+            memos=tuple(guard.initial() for guard in self._folders),
             parent=parent,
             rehearsal=rehearsal,
         )
@@ -263,7 +321,7 @@ class Workflow:
         """
         if not steps:
             return conversation
-        memos = tuple(_memo(guard, steps) for guard in self.guards)
+        memos = tuple(_memo(guard, steps) for guard in self._folders)
         return dataclasses.replace(
             conversation, state=steps[-1].state, resting=steps[-1].rests, steps=tuple(steps), memos=memos
         )
@@ -273,7 +331,7 @@ class Workflow:
 
         Raises NoTransition when the table has no row for the event in this state, or none that fires.
         """
-        cursor = _Cursor(conversation.state, conversation.memos, self._places, event)
+        cursor = _Cursor(conversation.state, conversation.memos, event)
         if (cursor.state, event.kind) not in self._pairs:
             raise NoTransition(self._refusal(conversation, event, "has no row for it"))
         self._machine.events[event.kind].trigger(cursor)
@@ -281,12 +339,15 @@ class Workflow:
         if row is None:
             raise NoTransition(self._refusal(conversation, event, "has only guarded rows for it, and no guard tripped"))
         step = _step(conversation, event, cursor, row)
-        return dataclasses.replace(
-            conversation,
+        return Conversation(
+            conversation_id=conversation.conversation_id,
+            customer_id=conversation.customer_id,
             state=cursor.state,
             resting=row.rests,
             steps=(*conversation.steps, step),
             memos=self._folded(conversation.memos, step, conversation.run),
+            parent=conversation.parent,
+            rehearsal=conversation.rehearsal,
         )
 
     def adopt(self, conversation: Conversation, adopted: HistoryAdopted) -> Conversation:
@@ -295,7 +356,12 @@ class Workflow:
         return self.replay(conversation, (step,))
 
     def _folded(self, memos: Sequence[Any], step: Step, run: int) -> tuple[Any, ...]:
-        return tuple(_fold(guard, memo, step, run) for guard, memo in zip(self.guards, memos, strict=True))
+        """All memos after a step; one that belongs to a run starts again with each run."""
+        folded = list(memos)
+        for place, guard in self._folding:
+            begun = folded[place] if step.run == run or guard.scope == "conversation" else guard.initial()
+            folded[place] = guard.fold(begun, step)
+        return tuple(folded)
 
     def strand(self, conversation: Conversation, event: Event, because: str) -> Conversation:
         """The one step outside the table: an open run whose state the table no longer knows goes to a person.
@@ -351,10 +417,3 @@ def _memo(guard: Guard, steps: Sequence[Step]) -> Any:
         if guard.scope == "conversation" or step.run == run:
             memo = guard.fold(memo, step)
     return memo
-
-
-def _fold(guard: Guard, memo: Any, step: Step, run: int) -> Any:
-    """One guard's memo after a step; a memo that belongs to a run starts again with each run."""
-    if guard.scope == "run" and step.run != run:
-        memo = guard.initial()
-    return guard.fold(memo, step)

@@ -7,7 +7,7 @@ at hand. Composites carry no memo and no limit of their own; the machine takes t
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -52,6 +52,11 @@ class Guard:
         values = [getattr(self, f.name) for f in dataclasses.fields(self) if not f.kw_only]
         return f"{type(self).__name__}({', '.join(str(value) for value in values)})"
 
+    @property
+    def memory(self) -> Hashable:
+        """What the memo is of: guards whose memories are equal have the same memo at any time, and share it."""
+        return self
+
     def initial(self) -> Any:
         """The memo before anything has happened. Memos are never changed in place."""
         return None
@@ -83,6 +88,10 @@ class Counted(Guard):
     @property
     def limit(self) -> int | None:
         return self.times
+
+    @property
+    def memory(self) -> Hashable:
+        return type(self), self.scope
 
     def initial(self) -> int:
         return 0

@@ -37,7 +37,7 @@ __all__ = ["cut_for_model", "failure", "response", "with_note"]
 MOST_ITEMS = 10_000
 """Items that are taken from a generator."""
 _MOST_VALUES = 500_000
-_PLAIN = (str, int, float, bool, types.NoneType)
+_PLAIN = (int, float, bool, types.NoneType)
 _OPEN = (dict, list)
 _CYCLE = "(refers back to itself)"
 _LONGEST_ERROR = 500
@@ -103,11 +103,9 @@ class _Reader:
 
     def read(self, value: Any) -> Any:
         """The value as JSON."""
-        self._read += 1
-        if self._read > _MOST_VALUES:
-            self._note("It was too large to be kept whole.")
-            return _TOO_MUCH
         kind = type(value)
+        if kind is str:
+            return value if value.isascii() else safe_text(value)
         if kind in _PLAIN:
             return json_safe(value)
         match value:
@@ -127,6 +125,10 @@ class _Reader:
             return _CYCLE
         if len(self._way) >= MAX_DEPTH - 2:  # the response and the journal add levels of their own
             return TOO_DEEP
+        self._read += len(inside)
+        if self._read > _MOST_VALUES:
+            self._note("It was too large to be kept whole.")
+            return _TOO_MUCH
         self._way.add(id(value))
         try:
             if isinstance(inside, dict):
@@ -187,7 +189,7 @@ class _Reader:
     def _object(self, inside: dict[Any, Any]) -> JSON:
         result: JSON = {}
         for key, item in inside.items():
-            text = self._key(key)
+            text = key if type(key) is str and key.isascii() else self._key(key)
             while text in result:
                 text += "'"  # 1 and "1" are two keys in Python
             result[text] = self.read(item)
