@@ -15,13 +15,13 @@ What holds here, and is relied upon everywhere else:
 * Rest belongs to rows. A conversation rests exactly when its last step came from a row that rests.
 
 `transitions` reads the table: one Machine per workflow, without a model and without callbacks, and a cursor
-that is thrown away after each step. It evaluates conditions in the order of the rows and moves the cursor by
-the first that holds; we ask it for nothing else (its queues, asynchronous machine and bound methods lose
+that is thrown away after each step. It asks the transitions out of the cursor's state in the order of the rows
+until one fires; we ask it for nothing else (its queues, asynchronous machine and bound methods lose
 exceptions and cancellations).
 
 Not perfect: a `transitions` machine knows nothing of rest or of answers, so the row that fired is noted by
-the condition itself, on the cursor; and it would speak to its logger and look for callbacks a dozen times a step,
-so a row's `Transition` is a lean one of our own.
+the transition itself, on the cursor; and its own `Transition` speaks to a logger and looks for callbacks a dozen
+times a step, so ours does neither.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from functools import cached_property
 from types import UnionType
-from typing import Any
+from typing import Any, cast
 
 from transitions import EventData, Machine, Transition
 
@@ -167,32 +167,27 @@ def _together(trips: Sequence[Trip]) -> Trip:
     )
 
 
-class _Lean(Transition):  # type: ignore[misc]
-    """A transition whose conditions are functions and which has no callbacks, and so nothing else to look for."""
+class _RowTransition(Transition):
+    """A row out of one of its states. It has no callbacks, and looks for none."""
+
+    def __init__(self, source: str, dest: str, *_callbacks: None, row: Row, verdict: Verdict | None) -> None:
+        super().__init__(source, dest)
+        self.row = row
+        self.verdict = verdict
 
     def execute(self, event_data: EventData) -> bool:
-        """Move the cursor if the row's condition holds."""
-        if not all(condition.func(event_data) for condition in self.conditions):
-            return False
-        event_data.model.state = self.dest
-        return True
-
-
-class _Table(Machine):  # type: ignore[misc]
-    transition_cls = _Lean
-
-
-def _condition(row: Row, verdict: Verdict | None) -> Callable[[EventData], bool]:
-    def passes(data: EventData) -> bool:
-        cursor = data.model
-        if verdict is not None:
-            cursor.trip = verdict(cursor)
+        """Move the cursor, and note the row, if its guard trips or it has none."""
+        cursor = cast(_Cursor, event_data.model)
+        if self.verdict is not None:
+            cursor.trip = self.verdict(cursor)
             if cursor.trip is None:
                 return False
-        cursor.row = row
+        cursor.row, cursor.state = self.row, str(self.row.target)
         return True
 
-    return passes
+
+class _Table(Machine):
+    transition_cls = _RowTransition
 
 
 def events_of(work: Work) -> tuple[type[Event], ...]:
@@ -280,7 +275,8 @@ class Workflow:
                     "trigger": row.kind,
                     "source": str(source),
                     "dest": str(row.target),
-                    "conditions": [_condition(row, verdict)],
+                    "row": row,
+                    "verdict": verdict,
                 }
                 for row, verdict in zip(self.rows, verdicts, strict=True)
                 for source in row.sources
