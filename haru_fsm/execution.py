@@ -121,6 +121,9 @@ class Executor:
     # -- reads
 
     async def _side_by_side(self, calls: list[_Call]) -> AsyncIterator[ToolResult]:
+        if len(calls) == 1:
+            yield await self._read(calls[0])
+            return
         tasks = [asyncio.create_task(self._read(call)) for call in calls]
         waiting = dict(zip(tasks, calls, strict=True))
         try:

@@ -16,6 +16,7 @@ import contextvars
 import functools
 import inspect
 import logging
+import math
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -100,13 +101,13 @@ async def attempt(callee: Callee, arguments: dict[str, Any], limit_s: float, lat
     except RuntimeError as error:
         return _not_begun(str(error))
     try:
-        await asyncio.wait((under_way.ended,), timeout=limit_s)
+        ended = await under_way.within(limit_s)
     except asyncio.CancelledError:
         under_way.give_up()
         late.over()
         raise
-    if under_way.ended.done():
-        return under_way.ended.result()
+    if ended is not None:
+        return ended
     if under_way.give_up():
         return _not_begun(f"too many other calls were running for {limit_s:g}s")
     return Ended("timed_out", {"error": f"timeout after {limit_s:g}s"})
@@ -117,30 +118,46 @@ def _not_begun(why: str) -> Ended:
 
 
 class _Attempt:
-    """A call under way. `ended` is for whoever waits; when nobody does any more, the end is told late."""
+    """A call under way: whoever waits hears how it `ended`; when nobody does any more, the end is told late."""
 
     def __init__(self, callee: Callee, call: Callable[[], Any], late: Afterwards) -> None:
         self.callee, self.call, self.late = callee, call, late
         self.loop = asyncio.get_running_loop()
-        self.ended: asyncio.Future[Ended] = self.loop.create_future()
+        self.waiting: asyncio.Future[None] = self.loop.create_future()
+        self.ended: Ended | None = None
         self.given_up = False
         self.task: asyncio.Task[Ended] | None = None
+
+    async def within(self, limit_s: float) -> Ended | None:
+        """The end of the call, or None where it has not come within so many seconds."""
+        timer = self.loop.call_later(limit_s, self._stop_waiting) if limit_s < math.inf else None
+        try:
+            await self.waiting
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return self.ended
+
+    def _stop_waiting(self) -> None:
+        if not self.waiting.done():
+            self.waiting.set_result(None)
 
     def arrive(self, ended: Ended) -> None:
         """The call has ended; to be called in the loop."""
         if self.given_up:
             self.late.arrived(ended)
-        elif not self.ended.done():
-            self.ended.set_result(ended)
+            return
+        self.ended = ended
+        self._stop_waiting()
 
     def give_up(self) -> bool:
         """Wait no longer. True: it had not begun, and never will."""
         self.given_up = True
-        if not self.ended.done() and self.stop():
+        if self.ended is None and self.stop():
             return True
         self.late.given_up()
-        if self.ended.done():
-            self.late.arrived(self.ended.result())
+        if self.ended is not None:
+            self.late.arrived(self.ended)
         return False
 
     def stop(self) -> bool:
