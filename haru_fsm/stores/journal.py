@@ -38,8 +38,9 @@ def write(steps: Iterable[Step], check: bytes) -> Iterator[Line]:
     """The lines of these steps; `check` is the checksum of the line before them (empty for the first)."""
     for step in steps:
         event = _event_json(step)
-        more = step.model_dump_json(exclude=_EVENT_AND_PLACE, exclude_unset=True)
-        more = "" if more == "{}" else more
+        more = ""
+        if not step.model_fields_set <= _EVENT_AND_PLACE:
+            more = step.model_dump_json(exclude=_EVENT_AND_PLACE, exclude_unset=True)
         check = checksum(check, step.seq, step.run, step.state, more, event)
         yield Line(step.seq, step.run, step.state, more, event, check)
 

@@ -31,6 +31,8 @@ T = TypeVar("T")
 APPLICATION_ID = 0x48415255  # "HARU"
 BUSY_TIMEOUT_S = 5.0
 RENEW_S = 2.0
+PAGE_BYTES = 8192
+"""A page holds several steps. With SQLite's 4,096 a step of two kilobytes leaves a third of it empty."""
 SUMMARY = ", ".join(field.name for field in dataclasses.fields(Summary))
 PRUNABLE = (
     "resting = 1 AND updated_at < ? "
@@ -50,6 +52,8 @@ class SQLiteStore:
         self._writer = Writer(self._open_for_writing, self._renew, RENEW_S)
         self._readers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="haru-reader")
         self._local = threading.local()
+        self._heads: dict[str, _Head] = {}
+        """Where the conversations stand that this process is moving: an append need not look it up again."""
 
     # -- connections
 
@@ -89,6 +93,7 @@ class SQLiteStore:
             raise FormatTooNew(
                 f"{self.path} has format {version}, and this haru_fsm knows formats up to {FORMAT}. Update haru_fsm."
             )
+        connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file; an old one keeps its own
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         if version < FORMAT:
@@ -145,21 +150,32 @@ class SQLiteStore:
         self._writer.idle_s = min(RENEW_S, max(0.05, lease_s / 4))
         now = self._now()
 
-        def job(connection: sqlite3.Connection) -> None:
-            number, head = _place(connection, conversation, expected_seq, now)
-            lines = list(write(new, head))
-            head = lines[-1].check if lines else head
-            _move(connection, conversation, number, head, expected_seq, _Lease(owner, over, now, now + lease_s))
+        def job(connection: sqlite3.Connection) -> _Head:
+            before = self._heads.get(conversation.conversation_id)
+            if before is None or before.seq != expected_seq:
+                before = _place(connection, conversation, expected_seq, now)
+            number = before.number
+            lines = list(write(new, before.check))
+            head = _Head(number, conversation.seq, lines[-1].check if lines else before.check)
+            _move(connection, conversation, before, head, _Lease(owner, over, now, now + lease_s))
             connection.executemany(
                 "INSERT INTO steps (conversation, seq, run, state, more, event, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(number, line.seq, line.run, line.state, line.more, line.event, line.check) for line in lines],
             )
             for step in new:
                 _project(connection, step)
+            return head
 
-        await self._writer.write(job)
+        try:
+            self._heads[conversation.conversation_id] = await self._writer.write(job)
+        except BaseException:
+            self._heads.pop(conversation.conversation_id, None)
+            raise
+        if conversation.resting:
+            del self._heads[conversation.conversation_id]
 
     async def release(self, conversation_id: str, owner: str) -> None:
+        self._heads.pop(conversation_id, None)
         await self._writer.write(
             lambda connection: (
                 connection.execute(
@@ -257,10 +273,17 @@ def _summary(row: Sequence[Any]) -> Summary:
     return Summary(**{**values, "resting": bool(values["resting"]), "rehearsal": bool(values["rehearsal"])})
 
 
-def _place(
-    connection: sqlite3.Connection, conversation: Conversation, expected_seq: int, now: float
-) -> tuple[int, bytes]:
-    """The conversation's number and the checksum of its last step; a new one gets its row here."""
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """Where a conversation stands: its number, and its last step's number and checksum."""
+
+    number: int
+    seq: int
+    check: bytes
+
+
+def _place(connection: sqlite3.Connection, conversation: Conversation, expected_seq: int, now: float) -> _Head:
+    """Where the conversation stands; a new one gets its row here."""
     row = connection.execute(
         "SELECT number, seq, head FROM conversations WHERE conversation_id = ?", (conversation.conversation_id,)
     ).fetchone()
@@ -274,10 +297,10 @@ def _place(
                 *(now, now, conversation.parent, conversation.rehearsal),
             ),
         )
-        return int(cursor.lastrowid or 0), b""
+        return _Head(int(cursor.lastrowid or 0), 0, b"")
     if row is None or row[1] != expected_seq:
-        raise _moved(conversation, expected_seq, row[1] if row else None)
-    return row[0], row[2]
+        raise _moved(conversation, expected_seq)
+    return _Head(*row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,30 +316,29 @@ class _Lease:
 def _move(
     connection: sqlite3.Connection,
     conversation: Conversation,
-    number: int,
-    head: bytes,
-    expected_seq: int,
+    before: _Head,
+    head: _Head,
     lease: _Lease,
 ) -> None:
     # A worker may be replaced only by itself, or where it is void.
     worker = lease.owner if not conversation.resting else None
     moved = connection.execute(
         "UPDATE conversations SET state = ?, resting = ?, seq = ?, run = ?, head = ?, updated_at = ?, owner = ?,"
-        " lease_until = ? WHERE number = ? AND seq = ? AND (owner IS NULL OR owner IS ? OR owner IS ?)",
+        " lease_until = ? WHERE number = ? AND seq = ? AND head = ? AND (owner IS NULL OR owner IS ? OR owner IS ?)",
         (
-            *(conversation.state, conversation.resting, conversation.seq, conversation.run, head, lease.now),
+            *(conversation.state, conversation.resting, head.seq, conversation.run, head.check, lease.now),
             *(worker, lease.until if worker else 0),
-            *(number, expected_seq, lease.owner, lease.over),
+            *(before.number, before.seq, before.check, lease.owner, lease.over),
         ),
     ).rowcount
     if not moved:
-        raise _moved(conversation, expected_seq, expected_seq)
+        raise _moved(conversation, before.seq)
 
 
-def _moved(conversation: Conversation, expected: int, found: int | None) -> ConversationMoved:
+def _moved(conversation: Conversation, expected: int) -> ConversationMoved:
     return ConversationMoved(
-        f"Conversation {conversation.conversation_id}: another worker has moved it or works on it (expected step "
-        f"{expected}, found {found if found is not None else 'nothing'}). Load it again."
+        f"Conversation {conversation.conversation_id}: another worker has moved it from step {expected}, or works on "
+        "it. Load it again."
     )
 
 

@@ -145,20 +145,27 @@ class Writer:
 
     def _transaction(self, connection: sqlite3.Connection, batch: list[_Write]) -> None:
         connection.execute("BEGIN IMMEDIATE")
+        if len(batch) == 1:
+            _do(connection, batch[0])
+            connection.execute("COMMIT" if batch[0].error is None else "ROLLBACK")
+            return
         for write in batch:
             connection.execute("SAVEPOINT one")
-            try:
-                write.value, write.error = write.job(connection), None
-            except HaruError as error:
-                write.error = error
-                connection.execute("ROLLBACK TO one")
-            except sqlite3.OperationalError:
-                raise
-            except Exception as error:
-                write.error = translated(error) if isinstance(error, sqlite3.Error) else error
+            _do(connection, write)
+            if write.error is not None:
                 connection.execute("ROLLBACK TO one")
             connection.execute("RELEASE one")
         connection.execute("COMMIT")
+
+
+def _do(connection: sqlite3.Connection, write: _Write) -> None:
+    """Run a job. What the database itself cannot do now is raised: it concerns the whole transaction."""
+    try:
+        write.value, write.error = write.job(connection), None
+    except sqlite3.OperationalError:
+        raise
+    except Exception as error:
+        write.error = translated(error) if isinstance(error, sqlite3.Error) else error
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
