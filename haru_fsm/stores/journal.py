@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
-from haru_fsm.conversation import Step, ToolResult, ToolsExecuted, ToolsRequested
+from haru_fsm.conversation import AnyEvent, Step, ToolResult, ToolsExecuted, ToolsRequested
 from haru_fsm.errors import JournalDamaged
 from haru_fsm.stores import LedgerEntry
 
-_STEPS = TypeAdapter(tuple[Step, ...])
+_EVENTS: TypeAdapter[tuple[AnyEvent, ...]] = TypeAdapter(tuple[AnyEvent, ...])
 _EVENT_AND_PLACE = {"seq", "run", "event", "source", "state"}
 _NOTED = {"event": {"results": {"__all__": {"response": True}}}}
 
@@ -70,21 +71,25 @@ def read(
     conversation_id: str, initial: str, lines: Iterable[Line], ledger: Mapping[str, LedgerEntry]
 ) -> tuple[Step, ...]:
     """The steps of these lines. Raises JournalDamaged where a checksum, a number or a piece of JSON does not fit."""
-    check, source, written = b"", initial, []
+    lines, check = tuple(lines), b""
     for number, line in enumerate(lines, 1):
         expected = checksum(check, line.seq, line.run, line.state, line.more, line.event)
         if line.seq != number or line.check != expected:
             raise damaged(conversation_id, f"step {line.seq} does not fit its checksum or its number")
-        more = f",{line.more[1:-1]}" if line.more else ""
-        written.append(
-            f'{{"seq":{line.seq},"run":{line.run},"source":"{source}","state":"{line.state}","event":{line.event}{more}}}'
-        )
-        check, source = line.check, line.state
+        check = line.check
     try:
-        steps = _STEPS.validate_json(f"[{','.join(written)}]")
+        # One call for all of them: a call for each would cost more than the reading itself.
+        events = _EVENTS.validate_json(f"[{','.join(line.event for line in lines)}]")
+        sources = [initial, *(line.state for line in lines)]
+        steps = tuple(map(_step, lines, events, sources))
     except ValidationError as error:
         raise damaged(conversation_id, f"a step cannot be read ({error.errors()[0]['msg']})") from error
     return tuple(_with_outcomes(conversation_id, steps, ledger)) if ledger else steps
+
+
+def _step(line: Line, event: AnyEvent, source: str) -> Step:
+    more = from_json(line.more) if line.more else {}
+    return Step(seq=line.seq, run=line.run, event=event, source=source, state=line.state, **more)
 
 
 def _with_outcomes(conversation_id: str, steps: tuple[Step, ...], ledger: Mapping[str, LedgerEntry]) -> Iterator[Step]:
