@@ -1,6 +1,7 @@
 """Settings: from the environment, `.env`, or `haru.toml` in the app's folder, in this order; the command line wins.
 
 HARU_MODEL              gemini:NAME, openai:NAME, offline, cassette:FILE
+HARU_CASSETTE           a file that all traffic with the model is recorded to
 HARU_DATABASE_URL       sqlite:///PATH, memory:
 HARU_LIMITS__MAX_STEPS  and every other limit of `Limits`
 GEMINI_API_KEY, GOOGLE_API_KEY, GOOGLE_GEMINI_BASE_URL, HARU_GEMINI_API_VERSION
@@ -40,6 +41,7 @@ class Settings(BaseSettings):
     )
 
     model: str | None = None
+    cassette: Path | None = None
     database_url: str | None = None
     limits: Limits = Limits()
     gemini_api_version: str | None = None
@@ -89,16 +91,40 @@ class Settings(BaseSettings):
         return self.model or (DEFAULT_GEMINI if self.gemini_api_key else "offline")
 
     def make_model(self, app: App) -> Model:
-        """The model. Raises SettingsError for an unknown kind, ModelError where a key or an extra is missing."""
+        """The model, recorded where `cassette` names a file.
+
+        Raises SettingsError for an unknown kind, ModelError where a key or an extra is missing, or a cassette's file
+        cannot be used.
+        """
+        model = self._model(app)
+        if self.cassette is None:
+            return model
+        if self.model_spec == f"cassette:{self.cassette}":
+            raise SettingsError(f"HARU_CASSETTE is {self.cassette}, and so is what is played. Name another file.")
+        from haru_fsm.models.cassette import RecordingModel
+
+        return RecordingModel(model, self.cassette, keys=self._keys())
+
+    def _keys(self) -> list[str]:
+        """Every secret of these settings."""
+        values = (getattr(self, name) for name in type(self).model_fields)
+        return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+
+    def _model(self, app: App) -> Model:
         kind, _, name = self.model_spec.partition(":")
         if kind == "offline" and not name:
             from haru_fsm.models.offline import OfflineModel
 
             return OfflineModel()
+        if kind == "cassette" and name:
+            from haru_fsm.models.cassette import CassetteModel
+
+            return CassetteModel(name)
         if kind == "gemini" and name:
             return self._gemini(name, app.limits)
         raise SettingsError(
-            f"HARU_MODEL is {self.model_spec!r}. Use gemini:NAME (for example {DEFAULT_GEMINI}) or offline."
+            f"HARU_MODEL is {self.model_spec!r}. Use gemini:NAME (for example {DEFAULT_GEMINI}), offline, or "
+            "cassette:FILE."
         )
 
     def _gemini(self, name: str, limits: Limits) -> Model:
