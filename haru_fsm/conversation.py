@@ -32,11 +32,16 @@ class Frozen(BaseModel):
 # --------------------------------------------------------------------------- what models and tools say
 
 
+COST_DIGITS = 12
+"""Of a sum of prices, in US dollars: finer than any price of one token, coarser than the noise of adding floats."""
+
+
 class Usage(Frozen):
     """Tokens of one or more requests. `prompt` includes `cached`; `thoughts` are not part of `answer`.
 
     Source: Gemini's `usageMetadata` (promptTokenCount, cachedContentTokenCount, thoughtsTokenCount,
-    toolUsePromptTokenCount, candidatesTokenCount). `estimated` marks counts that no provider gave.
+    toolUsePromptTokenCount, candidatesTokenCount). `estimated` marks counts that no provider gave. `cost_usd` is that
+    of the requests whose price was known; None where that was none of them.
     """
 
     prompt: int = 0
@@ -60,7 +65,7 @@ class Usage(Frozen):
             thoughts=self.thoughts + other.thoughts,
             tool=self.tool + other.tool,
             answer=self.answer + other.answer,
-            cost_usd=sum(costs) if costs else None,
+            cost_usd=round(sum(costs), COST_DIGITS) if costs else None,
             estimated=self.estimated or other.estimated,
         )
 

@@ -28,7 +28,7 @@ from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.gemini_chunks import chunk_text
 from haru_fsm.models.gemini_errors import read_error, read_exception
 from haru_fsm.models.gemini_request import build_body
-from haru_fsm.models.reading import read_body, read_text, read_usage
+from haru_fsm.models.reading import read_body, read_text
 from haru_fsm.models.replies import Problem, Reply
 from haru_fsm.models.retrying import Attempt, Persistence
 from haru_fsm.models.scrub import scrub
@@ -75,6 +75,7 @@ class GeminiModel:
             translate=_translate,
             keys=(key,) if key else (),
             rng=rng or random.Random(),
+            seller="gemini",
         )
 
     @property
@@ -123,11 +124,15 @@ class GeminiModel:
     async def _streamed(self, body: JSON, attempt: Attempt) -> Reply:
         """The reply to one streamed request, told while it is being written."""
         chunks: list[Any] = []
-        async with aclosing(self._chunks(body, attempt.timeout_s)) as stream:
-            async for chunk in stream:
-                chunks.append(chunk)
-                attempt.spent = read_usage(chunk) or attempt.spent
-                attempt.speech.hear(chunk_text(chunk))
+        try:
+            async with aclosing(self._chunks(body, attempt.timeout_s)) as stream:
+                async for chunk in stream:
+                    chunks.append(chunk)
+                    attempt.speech.hear(chunk_text(chunk))
+        except BaseException:
+            # What had come by then is paid for, whether anybody has counted it or not.
+            attempt.spent = read_body(chunks, body).usage
+            raise
         return read_body(chunks, body)
 
     async def _chunks(self, body: JSON, timeout_s: float) -> AsyncGenerator[Any, None]:

@@ -12,9 +12,8 @@ from typing import Any
 from haru_fsm.conversation import JSON
 from haru_fsm.models import Declaration, ModelRequest
 from haru_fsm.models.retrying import Amendment
+from haru_fsm.models.tokens import MOST_OUTPUT_TOKENS
 
-MOST_OUTPUT_TOKENS = 65_536
-"""What Gemini 2.5 and later give at most in one reply; earlier models take the number and give less."""
 MORE_ROOM = 4
 """By how much the allowance grows for each reply that was cut off."""
 

@@ -31,7 +31,8 @@ class OfflineModel:
     name = "offline"
 
     async def respond(self, request: ModelRequest) -> ModelOutcome:
-        """The next calls for the customer's latest question, or the answer to it. Its token counts are estimates."""
+        """The next calls for the customer's latest question, or the answer to it. Its token counts are estimates,
+        and cost nothing: `cost_usd` stays None."""
         situation = read(request.contents)
         if not request.tools_allowed:
             return self._answered(from_what_is_there(situation), request)

@@ -36,6 +36,7 @@ from haru_fsm.conversation import (
 from haru_fsm.limits import Limits
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.hints import hint_for, is_worth_asking_again
+from haru_fsm.models.prices import priced
 from haru_fsm.models.replies import Problem, Reply, Usable
 from haru_fsm.models.scrub import scrub
 from haru_fsm.models.speech import Speech
@@ -94,7 +95,7 @@ class Persistence:
     """Everything that insisting on an answer depends on, except what is asked.
 
     `translate` makes a problem of an exception that an attempt has raised. `keys` are secrets that nothing may
-    repeat. `rng` draws the jitter.
+    repeat. `rng` draws the jitter. `seller` is who asks money for the tokens: see `prices.py`; empty: nobody knows.
     """
 
     model: str
@@ -103,6 +104,7 @@ class Persistence:
     translate: Callable[[Exception], Problem]
     keys: tuple[str, ...] = field(default=(), repr=False)
     rng: random.Random = field(default_factory=random.Random, repr=False)
+    seller: str = ""
 
     async def ask(self, request: ModelRequest, asking: Asking) -> ModelOutcome:
         """Ask until there is something usable, or until a limit is reached. Raises nothing but CancelledError."""
@@ -141,7 +143,12 @@ class _Work:
             return self._failed(Problem(FailureReason.DEADLINE, f"no time left after {self.requests} requests"))
         self.requests += 1
         reply = _allowed(await self._attempt(), self.request)
-        self.usage += reply.usage
+        self.usage += priced(
+            reply.usage,
+            seller=self.persistence.seller,
+            model=self.persistence.model,
+            at=self.persistence.clock.now(),
+        )
         if isinstance(reply, Usable):
             self.speech.attempt_succeeded(content_text(reply.content) if reply.shown is None else reply.shown)
             return self._usable(reply)

@@ -1,4 +1,4 @@
-"""How many tokens a text has, where no provider says so."""
+"""How many tokens a text has, where no provider says so; and how many a reply has at most."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import json
 BYTES_PER_TOKEN = 4
 """Of UTF-8. English has about four letters to a token, Hangul about one syllable (three bytes): counting bytes is
 right within a third for both, counting characters is wrong by a factor of three for one of them."""
+
+MOST_OUTPUT_TOKENS = 65_536
+"""What Gemini 2.5 and later give at most in one reply; earlier models take the number and give less."""
 
 
 def estimate_tokens(value: object) -> int:
