@@ -9,6 +9,7 @@ GEMINI_API_KEY, GOOGLE_API_KEY, GOOGLE_GEMINI_BASE_URL, HARU_GEMINI_API_VERSION
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,6 +29,7 @@ from haru_fsm.stores import Store
 
 if TYPE_CHECKING:
     from haru_fsm.app import App
+    from haru_fsm.certificate import Costs
 
 DEFAULT_GEMINI = "gemini:gemini-flash-latest"
 DATABASE = "memory_store/haru.db"
@@ -82,6 +84,23 @@ class Settings(BaseSettings):
     def for_app(cls, app: App) -> Self:
         """The settings for a loaded app."""
         return cls.for_folder(app.folder)
+
+    def costs(self, limits: Limits) -> Costs:
+        """What one piece of work can cost with these models, at the prices of this moment.
+
+        A model's window is `max_input_tokens` where nobody knows it.
+        """
+        from haru_fsm.certificate import Costs
+        from haru_fsm.models.prices import dearest
+
+        now = SystemClock().now()
+        known = dearest(self.model_spec, at=now, window=limits.max_input_tokens)
+        return replace(
+            Costs.of(limits),
+            window_tokens=known.tokens,
+            usd_per_request=known.usd,
+            usd_per_token=known.usd_per_token,
+        )
 
     # -- what they make
 

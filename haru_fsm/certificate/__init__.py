@@ -80,7 +80,7 @@ class Certificate(BaseModel):
     tokens: Bound
     """Tokens, every attempt as large as the window."""
     usd: Bound
-    """US dollars, every token as dear as the dearest."""
+    """US dollars, every request as dear as the dearest."""
     resumes: Bound
     """How often a run can be taken up again before it is given up."""
 

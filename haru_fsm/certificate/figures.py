@@ -47,6 +47,8 @@ class Costs:
     """Tokens of the largest request together with the largest reply."""
     usd_per_token: float | None = None
     """US dollars for the dearest token: of prompt or reply, of all models and tiers in use."""
+    usd_per_request: float | None = None
+    """US dollars for the largest request together with the largest reply; None: every token as dear as the dearest."""
 
     @classmethod
     def of(cls, limits: Limits) -> Costs:
@@ -62,6 +64,12 @@ class Costs:
     def requests(self) -> int:
         """HTTP requests of one piece of work."""
         return 1 + self.model_retries + self.http_retries
+
+    @property
+    def request_usd(self) -> float:
+        """US dollars of one request; infinity where nobody knows."""
+        at_most = _times(1, self.usd_per_request)
+        return min(at_most, _times(_times(1, self.window_tokens), self.usd_per_token))
 
 
 @dataclass(frozen=True)
@@ -128,10 +136,10 @@ class Figures:
 
     @cached_property
     def usd(self) -> Worst:
-        """US dollars, with every token as dear as the dearest."""
-        piece = _times(_times(self.costs.requests, self.costs.window_tokens), self.costs.usd_per_token)
-        ceiling = self._ceiling("cost", self._asks, self._models) + piece
-        return self._upper(min(_times(self.tokens.value, self.costs.usd_per_token), ceiling))
+        """US dollars, with every request as dear as the dearest, and so is every token."""
+        ceiling = self._ceiling("cost", self._asks, self._models) + self.costs.requests * self.costs.request_usd
+        requests = _times(self.http_requests.value, self.costs.request_usd)
+        return self._upper(min(requests, _times(self.tokens.value, self.costs.usd_per_token), ceiling))
 
     @cached_property
     def resumes(self) -> Worst:
@@ -198,7 +206,7 @@ class Figures:
         return replace(visits, value=value, at_most=visits.at_most or visits.value > value)
 
     def _upper(self, value: float) -> Worst:
-        return Worst(value, at_most=value > 0, path=self.visits.path)
+        return Worst(value, at_most=value > 0, path=self.visits.path if value else ())
 
 
 def _times(count: float, each: float | None) -> float:

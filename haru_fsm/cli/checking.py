@@ -14,13 +14,19 @@ if TYPE_CHECKING:
     from haru_fsm.machine import Workflow
 
 
-def check(max_steps: options.MaxSteps = None, app: options.AppFolder = None, as_json: options.AsJson = False) -> int:
+def check(
+    max_steps: options.MaxSteps = None,
+    app: options.AppFolder = None,
+    model: options.ModelSpec = None,
+    as_json: options.AsJson = False,
+) -> int:
     """Prove that every run of the app's workflow ends.
 
-    Says what one run can cost at worst, and how. A workflow that could run for ever is refused, with the
+    Says what one run can cost at worst, and how; tokens and money where the model's window and its price are known.
+    A workflow that could run for ever is refused, with the
     shortest endless loop. Exit codes: 0 accepted, 1 refused, 2 there is no app to check.
     """
-    given = Given(app, max_steps=max_steps)
+    given = Given(app, model=model, max_steps=max_steps)
     try:
         workflow, certificate = _certified(given)
     except WorkflowError as error:
@@ -36,7 +42,7 @@ def _certified(given: Given) -> tuple[Workflow, Certificate]:
     from haru_fsm.certificate import certify
 
     app = given.load()
-    return app.workflow, certify(app.workflow, limits=app.limits)
+    return app.workflow, certify(app.workflow, costs=given.settings().costs(app.limits))
 
 
 def _refused(error: WorkflowError, as_json: bool) -> int:

@@ -187,6 +187,24 @@ def test_budgets_of_tokens_and_money_leave_the_last_piece_over() -> None:
     assert certificate.usd.value == pytest.approx(2.0 + 6.0)
 
 
+def test_a_request_may_be_cheaper_than_its_dearest_token_times_its_size() -> None:
+    """Most of a request is prompt, and prompts are cheaper than replies."""
+    steps = Visits("steps", 5, frozenset({"AWAIT_MODEL"}))
+    costs = replace(KNOWN, model_retries=2, http_retries=1, usd_per_request=0.25)
+    assert certify(react(steps), costs=costs).usd.value == pytest.approx(20 * 0.25)
+    both = certify(react(AnyOf(steps, CostBudget(2.0))), costs=costs)
+    assert both.usd.value == pytest.approx(2.0 + 4 * 0.25)
+    few = certify(react(AnyOf(steps, TokenBudget(100))), costs=costs)
+    assert few.usd.value == pytest.approx((99 + 4 * 1000) * 0.001)
+
+
+def test_what_nobody_asks_money_for_costs_nothing() -> None:
+    steps = Visits("steps", 5, frozenset({"AWAIT_MODEL"}))
+    certificate = certify(react(steps), costs=Costs(usd_per_token=0.0, usd_per_request=0.0))
+    assert (str(certificate.usd), certificate.usd.path) == ("0", ())
+    assert certificate.tokens.value is None
+
+
 def test_what_nobody_knows_is_not_limited() -> None:
     certificate = certified()
     assert certificate.tokens.value is None

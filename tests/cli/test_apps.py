@@ -5,6 +5,8 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from haru_fsm.limits import Limits
 from tests.cli.apps import STATES, TOOLS, write_app
 from tests.cli.conftest import PARCELS, Haru
@@ -63,6 +65,23 @@ def test_check_states_the_worst_case(haru: Haru) -> None:
     certificate = haru("check", "--max-steps", "3", "--json").json
     assert certificate["accepted"] is True
     assert certificate["certificate"]["model_requests"]["value"] == 3
+
+
+def test_check_states_tokens_and_money_where_they_are_known(haru: Haru, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every request is as large as gemini-2.5-flash takes and gives, at $0.30 and $2.50 for a million tokens."""
+
+    def worst(*words: str) -> dict[str, float | None]:
+        certificate = haru("check", "--max-steps", "3", "--json", *words).json["certificate"]
+        return {name: certificate[name]["value"] for name in ("http_requests", "tokens", "usd")}
+
+    one = (1_048_576 * 0.30 + 65_536 * 2.50) / 1e6
+    flash = worst("--model", "gemini:gemini-2.5-flash")
+    assert flash == {"http_requests": 6, "tokens": 6 * (1_048_576 + 65_536), "usd": pytest.approx(6 * one)}
+    assert worst("--model", "offline") == {"http_requests": 6, "tokens": None, "usd": 0}
+    assert worst("--model", "gemini:tuned-by-us") == {"http_requests": 6, "tokens": None, "usd": None}
+    monkeypatch.setenv("HARU_LIMITS__MAX_INPUT_TOKENS", "1000")
+    assert worst("--model", "gemini:tuned-by-us")["tokens"] == 6 * (1000 + 65_536)
+    assert worst("--model", "gemini:gemini-2.5-flash") == flash
 
 
 def test_check_refuses_an_endless_workflow_and_shows_the_loop(haru: Haru, tmp_path: Path) -> None:
