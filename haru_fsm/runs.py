@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +65,7 @@ def run_of(conversation: Conversation, number: int | None = None) -> Run:
         answer=_answer(steps, opened),
         reply_id=f"{run_id}/reply",
         ticket=opened.ticket if opened else None,
-        stopped_by=_stopped_by(steps),
+        stopped_by=stopped_by(steps),
         steps=sum(max(1, event.requests) for event in models),
         tool_runs=sum(result.ran for step in steps for result in _results(step)),
         usage=usage,
@@ -84,7 +85,7 @@ def _answer(steps: list[Step], opened: TicketOpened | None) -> str:
     return HOLDING_NOTICE
 
 
-def _stopped_by(steps: list[Step]) -> Trip | None:
+def stopped_by(steps: Sequence[Step]) -> Trip | None:
     """Why the run came to a person: the last thing before the ticket that led there."""
     if not any(isinstance(step.event, TicketOpened) for step in steps) and steps[-1].rests:
         return None

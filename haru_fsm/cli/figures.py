@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from haru_fsm.conversation import (
+    COST_DIGITS,
     JSON,
     OUTSIDE,
     ModelAnswered,
@@ -23,16 +24,19 @@ from haru_fsm.conversation import (
     Usage,
     executed,
 )
+from haru_fsm.runs import stopped_by
+
+Figure = TypeVar("Figure", int, float)
 
 
-def percentile(values: Sequence[int], share: float) -> int:
+def percentile(values: Sequence[Figure], share: float) -> Figure | int:
     """The smallest value that at least this share of them does not exceed (nearest rank); 0 for no values."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)] if values else 0
 
 
-def spread(values: Sequence[int]) -> JSON:
+def spread(values: Sequence[int] | Sequence[float]) -> JSON:
     """What is said of a quantity: its sum, its median and its 95th percentile."""
-    return {"total": sum(values), "p50": percentile(values, 0.5), "p95": percentile(values, 0.95)}
+    return {"total": round(sum(values), COST_DIGITS), "p50": percentile(values, 0.5), "p95": percentile(values, 0.95)}
 
 
 @dataclass
@@ -95,6 +99,8 @@ class Figures:
 
     conversations: int = 0
     endings: Counter[str] = field(default_factory=Counter)
+    tickets: Counter[str] = field(default_factory=Counter)
+    """Runs that ended in a ticket, by what had stopped them."""
     guards: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     spent: Spent = field(default_factory=Spent)
@@ -104,6 +110,8 @@ class Figures:
     days: defaultdict[str, Spent] = field(default_factory=lambda: defaultdict(Spent))
     per_run: list[int] = field(default_factory=list)
     """Tokens of each run."""
+    usd_per_run: list[float] = field(default_factory=list)
+    """US dollars of each run that has a price."""
 
     def add(self, steps: Sequence[Step]) -> None:
         """Count one conversation in."""
@@ -116,8 +124,16 @@ class Figures:
             self.tools[call.name].add(result)
 
     def _add_run(self, steps: Sequence[Step]) -> None:
-        self.endings[ending(steps)] += 1
-        self.per_run.append(sum(step.event.usage.total for step in steps if isinstance(step.event, ModelEvent)))
+        ended, spent = ending(steps), Spent()
+        self.endings[ended] += 1
+        if ended == "ticket":
+            self.tickets[reason(steps)] += 1
+        for step in steps:
+            if isinstance(step.event, ModelEvent):
+                spent.add(step.event)
+        self.per_run.append(spent.usage.total)
+        if spent.usage.cost_usd is not None:
+            self.usd_per_run.append(spent.usage.cost_usd)
 
     def _add_step(self, step: Step) -> None:
         event = step.event
@@ -137,10 +153,12 @@ class Figures:
             "conversations": self.conversations,
             "runs": self.endings.total(),
             "endings": dict(self.endings),
+            "tickets": dict(self.tickets.most_common()),
             "guards": dict(self.guards.most_common()),
             "failures": dict(self.failures.most_common()),
             "model": self.spent.as_object(),
             "tokens_per_run": spread(self.per_run),
+            "usd_per_run": spread(self.usd_per_run),
             "states": _objects(self.states),
             "tools": _objects(self.tools),
             "models": _objects(self.models),
@@ -160,6 +178,14 @@ def ending(steps: Iterable[Step]) -> str:
             return "ticket"
         last = step
     return "answer" if last is not None and last.rests and isinstance(last.event, ModelAnswered) else "unfinished"
+
+
+def reason(steps: Sequence[Step]) -> str:
+    """What has stopped a run that ended in a ticket: the guard, or what the model failed of."""
+    stopped = stopped_by(steps)
+    if stopped is None:
+        return "a tool"
+    return stopped.guard if stopped.guard != "model_failed" else f"model_failed: {stopped.because.partition(':')[0]}"
 
 
 def day(at: float) -> str:

@@ -118,12 +118,13 @@ def show_record(record: Record, tickets: Sequence[StoredTicket]) -> None:
 
 
 def _sums(steps: Sequence[Step]) -> str:
-    from haru_fsm.cli.timeline import figure
+    from haru_fsm.cli.timeline import figure, money, parts
     from haru_fsm.conversation import ModelEvent, Usage
 
     usage = Usage()
     for step in steps:
         usage = usage + step.event.usage if isinstance(step.event, ModelEvent) else usage
     took = sum(step.event.took_ms for step in steps)
-    cost = f" · ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
-    return f"{figure(usage)} tokens{cost} · {took:,} ms of work"
+    kinds = f" ({parts(usage)})" if usage.total else ""
+    cost = f" · {money(usage.cost_usd)}" if usage.cost_usd is not None else ""
+    return f"{figure(usage)} tokens{kinds}{cost} · {took:,} ms of work"

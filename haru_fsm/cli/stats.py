@@ -26,8 +26,9 @@ def stats(
 ) -> int:
     """Figures over all conversations, or over one.
 
-    Endings, guard trips and failures; tokens and ms per step; calls and p50/p95 per tool; models and days. Tokens
-    marked with ~ were estimated, because no provider counted them.
+    Endings, and what had stopped the runs that ended in a ticket; guard trips and failures; tokens and money by model
+    and by day; tokens and ms per step; calls and p50/p95 per tool. Tokens marked with ~ were estimated, because no
+    provider counted them; money is that of the requests whose price was known.
     """
     figures, damaged = run(_figures(Given(app, db), conversation_id, customer))
     if as_json:
@@ -63,10 +64,21 @@ async def _figures(given: Given, conversation_id: str | None, customer: str | No
 def show_figures(figures: Figures) -> None:
     """The figures as tables."""
     say(f"{figures.conversations:,} conversations, {figures.endings.total():,} runs: {_counted(figures.endings)}")
+    say(f"tickets by reason: {_counted(figures.tickets)}")
     say(f"guards tripped: {_counted(figures.guards)}")
     say(f"model failures: {_counted(figures.failures)}")
+    if figures.usd_per_run:
+        say(_per_run(figures.usd_per_run))
     if figures.spent.requests:
         show(_models(figures), _states(figures), *([_tools(figures)] if figures.tools else []), _days(figures))
+
+
+def _per_run(usd: list[float]) -> str:
+    from haru_fsm.cli.figures import spread
+    from haru_fsm.cli.timeline import money
+
+    told = spread(usd)
+    return f"money: {money(told['total'])}, of a run {money(told['p50'])} (p50), {money(told['p95'])} (p95)"
 
 
 def _counted(counter: Counter[str]) -> str:
@@ -96,13 +108,12 @@ def _spending(what: str) -> Table:
 
 def _spend(made: Table, name: str, spent: object) -> None:
     from haru_fsm.cli.figures import Spent
-    from haru_fsm.cli.timeline import figure, row
+    from haru_fsm.cli.timeline import figure, money, row
 
     assert isinstance(spent, Spent)
     usage = spent.usage
     parts = (spent.requests, usage.prompt, usage.cached, usage.thoughts, usage.tool, usage.answer)
-    cost = f"${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
-    row(made, name, *(f"{part:,}" for part in parts), figure(usage), cost)
+    row(made, name, *(f"{part:,}" for part in parts), figure(usage), money(usage.cost_usd))
 
 
 def _states(figures: Figures) -> Table:

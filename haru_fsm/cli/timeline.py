@@ -50,9 +50,11 @@ def row(made: Table, *cells: object) -> None:
 
 
 def timeline(steps: Iterable[Step]) -> Table:
-    """The steps of a conversation, in order."""
-    figures = ("seq", "run", "tokens", "ms")
-    columns = ("seq", "run", "event → state", "tokens", "ms", "what happened")
+    """The steps of a conversation, in order. Without a column of costs where none is known."""
+    steps = tuple(steps)
+    costs = ("cost",) if any(map(cost, steps)) else ()
+    figures = ("seq", "run", "tokens", *costs, "ms")
+    columns = ("seq", "run", "event → state", "tokens", *costs, "ms", "what happened")
     made = table(*columns, right=figures, prose=("what happened",))
     run, calls = 0, tuple[ToolCall, ...]()
     for step in steps:
@@ -61,7 +63,8 @@ def timeline(steps: Iterable[Step]) -> Table:
         run = step.run
         if isinstance(step.event, ToolsRequested):
             calls = step.event.calls
-        row(made, step.seq, step.run, _place(step), tokens(step), step.event.took_ms or "", _happened(step, calls))
+        spent = (tokens(step), *([cost(step)] if costs else []))
+        row(made, step.seq, step.run, _place(step), *spent, step.event.took_ms or "", _happened(step, calls))
     return made
 
 
@@ -74,9 +77,27 @@ def tokens(step: Step) -> str:
     return figure(step.event.usage) if isinstance(step.event, ModelEvent) else ""
 
 
+def cost(step: Step) -> str:
+    """What a step cost; empty where that is not known."""
+    return money(step.event.usage.cost_usd) if isinstance(step.event, ModelEvent) else ""
+
+
 def figure(usage: Usage) -> str:
     """How many tokens, for people."""
     return f"{'~' if usage.estimated else ''}{usage.total:,}"
+
+
+def parts(usage: Usage) -> str:
+    """Of what kinds the tokens are, for people; empty where there are none."""
+    kinds = ("prompt", "cached", "thoughts", "tool", "answer")
+    return ", ".join(f"{kind} {count:,}" for kind in kinds if (count := getattr(usage, kind)))
+
+
+def money(usd: float | None) -> str:
+    """US dollars, to a hundredth of a cent, and as fine as it takes where that would be nothing."""
+    if usd is None:
+        return ""
+    return f"${usd:,.4f}" if usd >= 0.01 or not usd else f"${usd:.2g}" if usd < 1e-6 else f"${usd:.6f}"
 
 
 def _happened(step: Step, calls: tuple[ToolCall, ...]) -> Text:

@@ -40,6 +40,31 @@ def test_a_conversation_with_gemini_is_played_without_key_or_network(
     assert len(gemini.received) == 2
 
 
+def test_what_a_conversation_cost_is_shown(haru: Haru, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Per step, per run and conversation, by model and by day: $0.30 and $2.50 for a million tokens."""
+    app = str(write_app(tmp_path / "app"))
+    used = {"promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1100}
+    script = [reply(call("get_stock", item="mug"), usage=used), reply("세 개", usage=used)]
+    with FakeGemini(script) as gemini:
+        monkeypatch.setenv("GEMINI_API_KEY", KEY)
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
+        given = ("--app", app, "--model", "gemini:gemini-2.5-flash", "--json")
+        run = haru("ask", "머그 있나요?", "--customer", "c", *given).json
+    each = 1000 * 0.30e-6 + 100 * 2.50e-6
+    assert run["usage"]["cost_usd"] == pytest.approx(2 * each)
+    shown = haru("show", run["conversation_id"]).out
+    assert shown.count("$0.000550") == 2
+    assert "2,200 tokens (prompt 2,000, answer 200) · $0.001100" in shown
+    figures = haru("stats", "--json").json
+    assert figures["models"]["gemini-2.5-flash"]["cost_usd"] == pytest.approx(2 * each)
+    assert [day["cost_usd"] for day in figures["days"].values()] == [pytest.approx(2 * each)]
+    assert figures["usd_per_run"]["p50"] == pytest.approx(2 * each)
+    assert figures["tools"]["get_stock"]["ms"].keys() == {"total", "p50", "p95"}
+    table = haru("stats").out
+    assert "money: $0.001100, of a run $0.001100 (p50), $0.001100 (p95)" in table
+    assert "tickets by reason: none" in table
+
+
 def test_a_conversation_with_a_ticket_is_played_with_a_ticket_of_its_own(
     haru: Haru, cassette: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

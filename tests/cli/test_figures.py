@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from haru_fsm.cli.figures import Figures, day, ending, percentile
-from haru_fsm.conversation import Event, MessageReceived, ModelFailed, Step, Usage
+from haru_fsm.cli.timeline import money
+from haru_fsm.conversation import Event, MessageReceived, ModelFailed, Step, Ticket, TicketOpened, Usage
 from haru_fsm.models.scripted import answer, calls
 
 
@@ -50,3 +52,44 @@ def test_every_request_is_counted_once_in_each_sum() -> None:
     assert {name: each["requests"] for name, each in told["models"].items()} == {"m": 2, "n": 1}
     assert {name: each["tokens"] for name, each in told["days"].items()} == {day(0.0): 110, day(86400.0): 110}
     assert told["tokens_per_run"] == {"total": 220, "p50": 110, "p95": 110}
+
+
+def test_what_runs_cost_and_why_they_ended_in_tickets() -> None:
+    ticket = Ticket(
+        ticket_id="HT-1", key="c/1", conversation_id="c", customer_id="C1", category="", urgency="", summary=""
+    )
+    opened = TicketOpened(ticket=ticket, notice="")
+    spent = {"guard": "StepBudget(2)", "figure": 2, "limit": 2, "because": "the model was asked 2 times"}
+    figures = Figures()
+    figures.add(
+        [
+            step(1, 1, MessageReceived(text="?")),
+            step(2, 1, calls(("f", {}), usage=Usage(prompt=10, cost_usd=0.1)), trip=spent),
+            step(3, 1, opened, rests=True),
+            step(4, 2, MessageReceived(text="?")),
+            step(5, 2, ModelFailed(reason="empty", detail="no: text", usage=Usage(prompt=10, cost_usd=0.2))),
+            step(6, 2, opened, rests=True),
+            step(7, 3, MessageReceived(text="?")),
+            step(8, 3, answer("!", usage=Usage(prompt=5)), rests=True),
+        ]
+    )
+    told = figures.as_object()
+    assert told["endings"] == {"ticket": 2, "answer": 1}
+    assert told["tickets"] == {"StepBudget(2)": 1, "model_failed: empty": 1}
+    assert told["usd_per_run"] == {"total": 0.3, "p50": 0.1, "p95": 0.2}
+    assert told["model"]["cost_usd"] == 0.3
+
+
+@pytest.mark.parametrize(
+    ("usd", "shown"),
+    [
+        (None, ""),
+        (0.0, "$0.0000"),
+        (1234.5, "$1,234.5000"),
+        (0.0123, "$0.0123"),
+        (0.000496, "$0.000496"),
+        (1.5e-7, "$1.5e-07"),
+    ],
+)
+def test_money_is_shown_as_fine_as_it_takes(usd: float | None, shown: str) -> None:
+    assert money(usd) == shown
