@@ -126,7 +126,7 @@ class _Attempt:
         self.waiting: asyncio.Future[None] = self.loop.create_future()
         self.ended: Ended | None = None
         self.given_up = False
-        self.task: asyncio.Task[Ended] | None = None
+        self.task: asyncio.Task[None] | None = None
 
     async def within(self, limit_s: float) -> Ended | None:
         """The end of the call, or None where it has not come within so many seconds."""
@@ -172,22 +172,23 @@ class _Attempt:
         self.task = self.loop.create_task(self._awaited(call))
         self.task.add_done_callback(self._done)
 
-    async def _awaited(self, call: Callable[[], Any]) -> Ended:
+    async def _awaited(self, call: Callable[[], Any]) -> None:
         try:
             value = call()
             value = await (_collected(value) if isinstance(value, AsyncIterator) else value)
-            return self.callee.read(results.drained(value))
+            ended = self.callee.read(results.drained(value))
         except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt):
             raise
         except BaseException as error:  # SystemExit would end the loop
-            return self.callee.failed(error)
+            ended = self.callee.failed(error)
+        self.arrive(ended)
 
-    def _done(self, task: asyncio.Task[Ended]) -> None:
+    def _done(self, task: asyncio.Task[None]) -> None:
         _given_up.discard(task)
         if task.cancelled():
             self.arrive(self.callee.failed(asyncio.CancelledError("the tool was cancelled")))
-        elif task.exception() is None:
-            self.arrive(task.result())
+        else:
+            task.exception()  # looked at, so that asyncio does not call it unheard
 
 
 class _Task(_Attempt):
