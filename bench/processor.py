@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from bench import haru, workload
 from bench.figures import Figure, Target
@@ -23,7 +23,7 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     ToolsRequested,
 )
-from haru_fsm.guards.guard import atoms
+from haru_fsm.guards.verdicts import verdict
 from haru_fsm.toolbox import Prepared, Toolbox
 
 GUARDS_US = 20
@@ -87,35 +87,29 @@ def _ahead(workflow: Workflow, behind: Conversation, n: int, samples: int) -> li
 
 
 def _guards(workflow: Workflow, behind: Conversation, n: int, plan: Plan) -> float:
-    """Every guard of a row that is asked judges its event, and every guard folds each line."""
+    """The condition of every row that is asked judges its event, as the table does it, and each line is folded."""
+    folds = workflow.folds
     asked = {
         step.event.kind: [
-            workflow.guards.index(guard)
+            verdict(row.when, folds.places)
             for row in workflow.rows_for(step.source, type(step.event))
-            for guard in atoms(row.when)
+            if row.when is not None
         ]
         for step in _ahead(workflow, behind, n, 1)[0]
     }
-    guards, now = workflow.guards, _memos(workflow, behind)
 
     def judged(steps: tuple[Step, ...]) -> None:
-        memos = now
+        memos = behind.memos
         for step in steps:
-            for index in asked[step.event.kind]:
-                guards[index].judge(memos[index], step.event)
-            memos = [guard.fold(memo, step) for guard, memo in zip(guards, memos, strict=True)]
+            noted: list[str] = []
+            for holds in asked[step.event.kind]:
+                if holds(memos, step.event, noted) is not None:
+                    raise RuntimeError(f"a guard tripped on {step.event.kind}: this is no longer what is measured")
+            memos = folds.after(memos, step, behind.run)
 
     return processor_us(
         lambda: [partial(judged, steps) for steps in _ahead(workflow, behind, n, plan.samples)], plan.repetitions
     )
-
-
-def _memos(workflow: Workflow, behind: Conversation) -> list[Any]:
-    """What each guard remembers of the journal, in the order of `workflow.guards`."""
-    memos = [guard.initial() for guard in workflow.guards]
-    for step in behind.steps:
-        memos = [guard.fold(memo, step) for guard, memo in zip(workflow.guards, memos, strict=True)]
-    return memos
 
 
 def _contents(workflow: Workflow, behind: Conversation, n: int, plan: Plan) -> float:

@@ -11,13 +11,15 @@ and texts are read out of it where they are needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from haru_fsm.meaning import meaning
 
 JSON = dict[str, Any]
 """A JSON object: string keys; strings, finite numbers, booleans, None, lists and objects as values."""
@@ -79,7 +81,7 @@ class Incident(Frozen):
     http_status: int | None = None
 
 
-class ToolCall(Frozen):
+class ToolCall(NamedTuple):
     """One function call as the model asked for it. `position` counts within its reply, from 0."""
 
     position: int
@@ -198,6 +200,11 @@ class ToolsRequested(ModelEvent):
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls in the order of the reply; absent and null arguments are {}."""
         return content_calls(self.content, self.unusable)
+
+    @cached_property
+    def meant(self) -> tuple[Hashable, ...]:
+        """The calls as what they mean: equal for the same call, however it is spelled."""
+        return tuple([(call.name.rpartition(".")[2], meaning(call.args)) for call in self.calls])
 
     @property
     def text(self) -> str:
@@ -447,13 +454,10 @@ def content_text(content: JSON) -> str:
 def content_calls(content: JSON, unusable: Mapping[int, str] | None = None) -> tuple[ToolCall, ...]:
     """The function calls of a content, numbered from 0."""
     found = [part["functionCall"] for part in content.get("parts") or () if "functionCall" in part]
+    why = unusable or {}
     return tuple(
-        ToolCall(
-            position=position,
-            name=call.get("name") or "",
-            args=call.get("args") or {},
-            id=call.get("id"),
-            unusable=(unusable or {}).get(position),
-        )
-        for position, call in enumerate(found)
+        [
+            ToolCall(position, call.get("name") or "", call.get("args") or {}, call.get("id"), why.get(position))
+            for position, call in enumerate(found)
+        ]
     )

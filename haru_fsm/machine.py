@@ -16,8 +16,8 @@ What holds here, and is relied upon everywhere else:
 
 `transitions` reads the table: one Machine per workflow, without a model and without callbacks, and a cursor
 that is thrown away after each step. It asks the transitions out of the cursor's state in the order of the rows
-until one fires; we ask it for nothing else (its queues, asynchronous machine and bound methods lose
-exceptions and cancellations).
+until one fires; we ask it for nothing else (its queues, asynchronous machine and bound methods lose exceptions
+and cancellations).
 
 Not perfect: a `transitions` machine knows nothing of rest or of answers, so the row that fired is noted by
 the transition itself, on the cursor; and its own `Transition` speaks to a logger and looks for callbacks a dozen
@@ -48,7 +48,9 @@ from haru_fsm.conversation import (
     Trip,
 )
 from haru_fsm.errors import NoTransition, WorkflowError
-from haru_fsm.guards.guard import AllOf, AnyOf, Counted, Guard, Not, atoms
+from haru_fsm.guards.folds import Folds
+from haru_fsm.guards.guard import Guard, atoms
+from haru_fsm.guards.verdicts import Verdict, verdict
 
 Work = Callable[..., Event | Awaitable[Event]]
 """What a state still has to do: `(conversation, services) -> event`. A function that returns its event at once
@@ -101,85 +103,21 @@ class _Cursor:
         self.row: Row | None = None
         self.trip: Trip | None = None
         self.asked: list[str] = []
-        """Kinds of the counted guards that were asked and did not trip."""
-
-
-Verdict = Callable[[_Cursor], Trip | None]
-
-
-def _verdict(guard: Guard, places: Mapping[Guard, int]) -> Verdict:
-    """A guard or a composite of guards, as a function of the cursor; `places` says where each one's memo lies."""
-    match guard:
-        case AnyOf(guards=parts):
-            return _any_of([_verdict(part, places) for part in parts])
-        case AllOf(guards=parts):
-            return _all_of(guard, [_verdict(part, places) for part in parts])
-        case Not(guard=part):
-            inner = _verdict(part, places)
-            return lambda cursor: None if inner(cursor) else guard.trip(0, guard.name)
-        case Counted():
-            return _counted(guard, places[guard])
-    place = places[guard]
-    return lambda cursor: guard.judge(cursor.memos[place], cursor.event)
-
-
-def _counted(guard: Counted, place: int) -> Verdict:
-    kind = type(guard).__name__
-
-    def judged(cursor: _Cursor) -> Trip | None:
-        trip = guard.judge(cursor.memos[place], cursor.event)
-        if trip is None:
-            cursor.asked.append(kind)
-        return trip
-
-    return judged
-
-
-def _any_of(parts: Sequence[Verdict]) -> Verdict:
-    def judged(cursor: _Cursor) -> Trip | None:
-        for part in parts:
-            if (trip := part(cursor)) is not None:
-                return trip
-        return None
-
-    return judged
-
-
-def _all_of(guard: Guard, parts: Sequence[Verdict]) -> Verdict:
-    def judged(cursor: _Cursor) -> Trip | None:
-        trips = []
-        for part in parts:
-            if (trip := part(cursor)) is None:
-                return None
-            trips.append(trip)
-        return _together(trips) if trips else guard.trip(0, guard.name)
-
-    return judged
-
-
-def _together(trips: Sequence[Trip]) -> Trip:
-    last = trips[-1]
-    return Trip(
-        guard=" and ".join(trip.guard for trip in trips),
-        figure=last.figure,
-        limit=last.limit,
-        because="; ".join(trip.because for trip in trips),
-    )
 
 
 class _RowTransition(Transition):
     """A row out of one of its states. It has no callbacks, and looks for none."""
 
-    def __init__(self, source: str, dest: str, *_callbacks: None, row: Row, verdict: Verdict | None) -> None:
+    def __init__(self, source: str, dest: str, *_callbacks: None, row: Row, holds: Verdict | None) -> None:
         super().__init__(source, dest)
         self.row = row
-        self.verdict = verdict
+        self.holds = holds
 
     def execute(self, event_data: EventData) -> bool:
         """Move the cursor, and note the row, if its guard trips or it has none."""
         cursor = cast(_Cursor, event_data.model)
-        if self.verdict is not None:
-            cursor.trip = self.verdict(cursor)
+        if self.holds is not None:
+            cursor.trip = self.holds(cursor.memos, cursor.event, cursor.asked)
             if cursor.trip is None:
                 return False
         cursor.row, cursor.state = self.row, str(self.row.target)
@@ -252,18 +190,14 @@ class Workflow:
         named = (str(state) for row in self.rows for state in (*row.sources, row.target))
         self.states: tuple[str, ...] = tuple(dict.fromkeys([self.initial, *named, *self.work]))
         self.gives: dict[str, tuple[type[Event], ...]] = {state: events_of(work) for state, work in self.work.items()}
-        self.guards: tuple[Guard, ...] = tuple(dict.fromkeys(guard for row in self.rows for guard in atoms(row.when)))
-        # Guards that remember the same thing share one memo, and what has no memo of its own is not folded.
-        self._folders: tuple[Guard, ...] = tuple({guard.memory: guard for guard in reversed(self.guards)}.values())
-        self._folding = [
-            (place, guard) for place, guard in enumerate(self._folders) if type(guard).fold is not Guard.fold
-        ]
+        asked = [guard for row in self.rows for guard in atoms(row.when)]
+        self.guards: tuple[Guard, ...] = tuple(dict.fromkeys(asked))
+        self.folds = Folds(asked)
 
     @cached_property
     def _machine(self) -> Machine:
-        memories = [guard.memory for guard in self._folders]
-        places = {guard: memories.index(guard.memory) for guard in self.guards}
-        verdicts = [_verdict(row.when, places) if row.when is not None else None for row in self.rows]
+        places = self.folds.places
+        verdicts = [verdict(row.when, places) if row.when is not None else None for row in self.rows]
         return _Table(
             model=None,
             states=list(self.states),
@@ -271,14 +205,8 @@ class Workflow:
             auto_transitions=False,
             send_event=True,
             transitions=[
-                {
-                    "trigger": row.kind,
-                    "source": str(source),
-                    "dest": str(row.target),
-                    "row": row,
-                    "verdict": verdict,
-                }
-                for row, verdict in zip(self.rows, verdicts, strict=True)
+                {"trigger": row.kind, "source": str(source), "dest": str(row.target), "row": row, "holds": holds}
+                for row, holds in zip(self.rows, verdicts, strict=True)
                 for source in row.sources
             ],
         )
@@ -305,7 +233,7 @@ class Workflow:
             conversation_id=conversation_id,
             customer_id=customer_id,
             state=self.initial,
-            memos=tuple(guard.initial() for guard in self._folders),
+            memos=self.folds.initial(),
             parent=parent,
             rehearsal=rehearsal,
         )
@@ -317,10 +245,8 @@ class Workflow:
         """
         if not steps:
             return conversation
-        memos = tuple(_memo(guard, steps) for guard in self._folders)
-        return dataclasses.replace(
-            conversation, state=steps[-1].state, resting=steps[-1].rests, steps=tuple(steps), memos=memos
-        )
+        last, memos = steps[-1], self.folds.replayed(steps)
+        return dataclasses.replace(conversation, state=last.state, resting=last.rests, steps=tuple(steps), memos=memos)
 
     def advance(self, conversation: Conversation, event: Event) -> Conversation:
         """The conversation after this event: one step longer, in the state of the first row that fires.
@@ -341,7 +267,7 @@ class Workflow:
             state=cursor.state,
             resting=row.rests,
             steps=(*conversation.steps, step),
-            memos=self._folded(conversation.memos, step, conversation.run),
+            memos=self.folds.after(conversation.memos, step, conversation.run),
             parent=conversation.parent,
             rehearsal=conversation.rehearsal,
         )
@@ -350,14 +276,6 @@ class Workflow:
         """A conversation that begins with a history made elsewhere, and rests. It is no run, and spends no budget."""
         step = Step(seq=1, run=0, event=adopted, source=conversation.state, state=conversation.state, rests=True)
         return self.replay(conversation, (step,))
-
-    def _folded(self, memos: Sequence[Any], step: Step, run: int) -> tuple[Any, ...]:
-        """All memos after a step; one that belongs to a run starts again with each run."""
-        folded = list(memos)
-        for place, guard in self._folding:
-            begun = folded[place] if step.run == run or guard.scope == "conversation" else guard.initial()
-            folded[place] = guard.fold(begun, step)
-        return tuple(folded)
 
     def strand(self, conversation: Conversation, event: Event, because: str) -> Conversation:
         """The one step outside the table: an open run whose state the table no longer knows goes to a person.
@@ -404,12 +322,3 @@ def _step(conversation: Conversation, event: Event, cursor: _Cursor, row: Row) -
         state=cursor.state,
         **notes,
     )
-
-
-def _memo(guard: Guard, steps: Sequence[Step]) -> Any:
-    """One guard's memo of a journal. What belongs to a run began with it, so earlier runs are not looked at."""
-    memo, run = guard.initial(), steps[-1].run
-    for step in steps:
-        if guard.scope == "conversation" or step.run == run:
-            memo = guard.fold(memo, step)
-    return memo

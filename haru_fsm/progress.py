@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from haru_fsm.conversation import ModelEvent, ResultStatus, Step, ToolsExecuted, ToolsRequested
 
 
-@dataclass(frozen=True, slots=True)
-class Doubts:
+class Doubts(NamedTuple):
     """The calls that were started and of which nobody knows how they ended, as `seq.position`."""
 
     calls: frozenset[str] = frozenset()
@@ -17,15 +17,18 @@ class Doubts:
 
     def fold(self, step: Step) -> Doubts:
         """The doubts after one more step; a model event carries the outcomes that came to be known before it."""
-        match step.event:
-            case ToolsExecuted(results=results):
-                doubtful = (result for result in results if result.status is ResultStatus.IN_DOUBT)
-                new = {f"{self.requested}.{result.position}" for result in doubtful}
-                return Doubts(self.calls | new, self.requested) if new else self
-            case ModelEvent(settled=settled):
-                asked = step.seq if isinstance(step.event, ToolsRequested) else self.requested
-                return Doubts(self.calls - settled.keys(), asked)
+        event = step.event
+        if type(event) is ToolsExecuted:
+            new = [result.position for result in event.results if result.status is ResultStatus.IN_DOUBT]
+            calls = self.calls.union(f"{self.requested}.{position}" for position in new) if new else self.calls
+            return Doubts(calls, self.requested)
+        if isinstance(event, ModelEvent):
+            calls = self.calls - event.settled.keys() if event.settled else self.calls
+            return Doubts(calls, step.seq if type(event) is ToolsRequested else self.requested)
         return self
+
+
+NO_DOUBTS = Doubts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Progress:
     run: int = 0
     requests: int = 0
     took_ms: int = 0
-    doubts: Doubts = Doubts()
+    doubts: Doubts = NO_DOUBTS
 
     def fold(self, step: Step) -> Progress:
         """The same after one more step; what was spent belongs to a run, doubts to the conversation."""

@@ -66,7 +66,7 @@ def workflow(limits: Limits) -> Workflow:
     spent = AnyOf(StepBudget(limits.max_steps), *budgets(limits))
     circles = AnyOf(
         RepeatedCall(limits.loop_repeats),
-        AllOf(SimilarThoughts(), RepeatedCall(limits.loop_repeats - 1)),
+        AllOf(RepeatedCall(limits.loop_repeats - 1), SimilarThoughts()),
         FailingCalls(limits.loop_repeats),
     )
     # A call that failed was told why; going on like that has been nudged once by the error itself.

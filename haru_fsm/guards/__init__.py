@@ -1,8 +1,11 @@
 """Guards: frozen conditions on the journal. Each is a fold, so that no restart, compaction or retry resets it.
 
     budgets.py    how much may be spent in a run: steps, tool calls, tokens, money, time
-    circles.py    whether the model goes in circles: repeated calls, failing calls, thoughts that say the same
+    circles.py    whether the model goes in circles: repeated calls, failing calls
+    thoughts.py   whether it says the same again in other words
+    trail.py      what was tried and what it brought, folded once for both
     claims.py     whether an answer may be shown: claims of tickets, effects in doubt
+    folds.py      the memos of several guards, kept together; verdicts.py    their conditions, put together once
 
 Compose them with AnyOf, AllOf and Not. What a guard may promise the certificate is said in DESIGN's table and
 tested by property: a limit is claimed only where the guard keeps it against any history.
@@ -18,9 +21,10 @@ from haru_fsm.guards.budgets import (
     TokenBudget,
     ToolCallBudget,
 )
-from haru_fsm.guards.circles import FailingCalls, RepeatedCall, RepeatedEffect, SimilarThoughts
+from haru_fsm.guards.circles import FailingCalls, RepeatedCall, RepeatedEffect
 from haru_fsm.guards.claims import InDoubt, UnfoundedTicketClaim
 from haru_fsm.guards.guard import AllOf, AnyOf, Guard, Not
+from haru_fsm.guards.thoughts import SimilarThoughts
 
 __all__ = [
     "AllOf",

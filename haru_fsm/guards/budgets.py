@@ -25,6 +25,8 @@ class StepBudget(Guard):
     steps: int
     visits: frozenset[str] = field(default=AWAIT_MODEL, kw_only=True)
 
+    folds = (ModelEvent,)
+    folds_by_kind = True
     measures = "requests"
 
     @property
@@ -63,6 +65,8 @@ class ToolCallBudget(Guard):
     calls: int
 
     judges = (ToolsRequested,)
+    folds = (ToolsRequested,)
+    folds_by_kind = True
     measures = "tool_calls"
 
     @property
@@ -97,6 +101,8 @@ class TokenBudget(Guard):
     tokens: int
     visits: frozenset[str] = field(default=AWAIT_MODEL, kw_only=True)
 
+    folds = (ModelEvent,)
+    folds_by_kind = True
     measures = "tokens"
 
     @property
@@ -135,6 +141,8 @@ class CostBudget(Guard):
 
     usd: float
 
+    folds = (ModelEvent,)
+    folds_by_kind = True
     measures = "cost"
 
     @property
@@ -165,6 +173,7 @@ class Deadline(Guard):
 
     seconds: float
 
+    folds_by_kind = True
     measures = "seconds"
 
     @property

@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from haru_fsm.conversation import (
     Event,
     MessageReceived,
     ModelAnswered,
+    ModelEvent,
     ResultStatus,
     Step,
     TicketOpened,
@@ -32,27 +34,26 @@ BARE_CLAIM = re.compile(
 )
 
 
-OUTSIDE_WORDS = (MessageReceived, ToolsExecuted, TicketOpened)
+OUTSIDE_WORDS: tuple[type[Event], ...] = (MessageReceived, ToolsExecuted, TicketOpened)
 """Events whose words do not come from the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     """What came from outside the model, newest first, as a chain: adding costs the same at any length. Identifiers
     are looked for only when an answer claims something, which is seldom."""
 
     event: Event
     before: _Known | None
 
-    def __iter__(self) -> Iterator[str]:
+    def identifiers(self) -> Iterator[str]:
+        """Everything that looks like an identifier, the newest first."""
         link: _Known | None = self
         while link is not None:
             yield from IDENTIFIER.findall(_from_outside(link.event))
             link = link.before
 
 
-@dataclass(frozen=True, slots=True)
-class _Claims:
+class _Claims(NamedTuple):
     known: _Known | None = None
     acted: int = 0
     """The last run in which an effect was done or a ticket opened."""
@@ -69,6 +70,8 @@ class UnfoundedTicketClaim(Guard):
     """
 
     judges = (ModelAnswered,)
+    folds = OUTSIDE_WORDS
+    folds_by_kind = True
 
     def __init__(self) -> None:
         object.__setattr__(self, "scope", "conversation")
@@ -78,14 +81,14 @@ class UnfoundedTicketClaim(Guard):
 
     def fold(self, memo: _Claims, step: Step) -> _Claims:
         event = step.event
-        known = _Known(event, memo.known) if isinstance(event, OUTSIDE_WORDS) else memo.known
+        known = _Known(event, memo.known) if type(event) in OUTSIDE_WORDS else memo.known
         return _Claims(known, step.run if _acts(event) else memo.acted, step.run)
 
     def judge(self, memo: _Claims, event: Event) -> Trip | None:
         assert isinstance(event, ModelAnswered)
         text = event.text
         claims = [claim["id"] for claim in NUMBERED_CLAIM.finditer(text)]
-        known = {word.casefold() for word in memo.known or ()} if claims else set()
+        known = {word.casefold() for word in memo.known.identifiers()} if claims and memo.known else set()
         for claim in claims:
             if claim.casefold() not in known:
                 return self.trip(1, f"the answer names a ticket that does not exist ({claim})")
@@ -106,12 +109,9 @@ def _from_outside(event: Event) -> str:
 
 
 def _acts(event: Event) -> bool:
-    match event:
-        case TicketOpened():
-            return True
-        case ToolsExecuted(results=results):
-            return any(result.effect and result.status is ResultStatus.DONE for result in results)
-    return False
+    if type(event) is ToolsExecuted:
+        return any(result.effect and result.status is ResultStatus.DONE for result in event.results)
+    return type(event) is TicketOpened
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,8 @@ class InDoubt(Guard):
     """
 
     judges = (ModelAnswered,)
+    folds = (ModelEvent, ToolsExecuted)
+    folds_by_kind = True
 
     def initial(self) -> Doubts:
         return Doubts()

@@ -28,6 +28,10 @@ class Guard:
 
     judges: ClassVar[tuple[type[Event], ...] | None] = None
     """The events that the guard can judge; None: any. A row that asks it about another is refused."""
+    folds: ClassVar[tuple[type[Event], ...] | None] = None
+    """The events that may change the memo; None: any. Steps with other events are not shown to `fold`."""
+    folds_by_kind: ClassVar[bool] = False
+    """The memo depends on the guard's class and scope alone, so guards that differ in their limit share one."""
     measures: ClassVar[Literal["requests", "tool_calls", "tokens", "cost", "seconds"] | None] = None
     """The quantity that `ceiling` bounds, where the guard is a budget."""
 
@@ -47,15 +51,18 @@ class Guard:
         return frozenset()
 
     @property
+    def fold_key(self) -> Hashable:
+        """Guards with the same key have the same memo of any journal, and it is folded once for all of them.
+
+        By default those that are equal; where `folds_by_kind` says so, those of one class and scope.
+        """
+        return (type(self), self.scope) if self.folds_by_kind else self
+
+    @property
     def name(self) -> str:
         """How trips, tables and diagrams call this guard."""
         values = [getattr(self, f.name) for f in dataclasses.fields(self) if not f.kw_only]
         return f"{type(self).__name__}({', '.join(str(value) for value in values)})"
-
-    @property
-    def memory(self) -> Hashable:
-        """What the memo is of: guards whose memories are equal have the same memo at any time, and share it."""
-        return self
 
     def initial(self) -> Any:
         """The memo before anything has happened. Memos are never changed in place."""
@@ -80,18 +87,18 @@ class Counted(Guard):
     """Trips once it has been asked, without tripping, `times` times in its scope.
 
     Each step names the counted guards that were asked and let it pass (`Step.asked`), so the count is a fold like
-    any other. They are named by kind, without their limit: raising a limit does not lose the count.
+    any other. They are named by kind, without their limit: raising a limit does not lose the count. A step that
+    asked one is shown to it, whatever its event.
     """
 
     times: int
 
+    folds = ()
+    folds_by_kind = True
+
     @property
     def limit(self) -> int | None:
         return self.times
-
-    @property
-    def memory(self) -> Hashable:
-        return type(self), self.scope
 
     def initial(self) -> int:
         return 0

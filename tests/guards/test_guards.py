@@ -34,8 +34,8 @@ from haru_fsm.guards import (
     ToolCallBudget,
     UnfoundedTicketClaim,
 )
-from haru_fsm.guards.circles import canonical_call, similarity, thought
 from haru_fsm.guards.guard import Counted
+from haru_fsm.guards.thoughts import similar
 from haru_fsm.models.scripted import answer, calls
 
 
@@ -155,8 +155,8 @@ def test_key_order_number_form_spacing_and_normal_form_do_not_hide_a_repeat(same
 
 
 def test_different_arguments_and_true_against_1_are_different_calls() -> None:
-    one, yes = calls(("f", {"a": 1}), ("f", {"a": True})).calls
-    assert canonical_call(one) != canonical_call(yes)
+    one, yes = calls(("f", {"a": 1}), ("f", {"a": True})).meant
+    assert one != yes
 
 
 def test_a_changed_observation_is_progress() -> None:
@@ -207,7 +207,7 @@ def test_replies_that_only_fail_are_counted_whatever_they_vary() -> None:
     ],
 )
 def test_similar_thoughts(one: str, other: str, same: bool) -> None:
-    assert (similarity(thought(one), thought(other)) > 0.85) is same
+    assert (similar(one, other) > 0.85) is same
 
 
 def test_only_the_last_thoughts_count() -> None:
