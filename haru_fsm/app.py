@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import importlib
-import json
 import sys
 import traceback
 import types
@@ -21,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from haru_fsm.certificate import require_sound
+from haru_fsm.definition import Definition
 from haru_fsm.errors import AppError, HaruError, UnknownCustomer
-from haru_fsm.guards.guard import atoms
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow
 from haru_fsm.session import Session
@@ -64,22 +63,14 @@ class App:
         """The tools of this session. Raises ToolError for a function that cannot be declared."""
         return Toolbox(self.make_tools(session), self.limits)
 
+    def definition(self, tools: Toolbox) -> str:
+        """Digest of the rows, the kinds of their guards, and these tools. Limits, prompts and descriptions are no part
+        of it: raising a limit strands no open run. A shop may show a customer other tools than the next one."""
+        return self._definition.digest(tools.declarations)
+
     @cached_property
-    def definition(self) -> str:
-        """Digest of the rows and the kinds of their guards. Limits and prompts are no part of it: raising a limit
-        strands no open run. What tools there are is seen when a call is run."""
-        rows = [
-            [
-                row.kind,
-                row.sources,
-                row.target,
-                [type(atom).__name__ for atom in atoms(row.when)],
-                row.rests,
-                row.answer,
-            ]
-            for row in self.workflow.rows
-        ]
-        return hashlib.blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
+    def _definition(self) -> Definition:
+        return Definition(self.workflow)
 
 
 # --------------------------------------------------------------------------- folders

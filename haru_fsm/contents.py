@@ -27,6 +27,8 @@ from haru_fsm.conversation import (
     ModelEvent,
     ModelFailed,
     ObservationAppended,
+    ResultStatus,
+    Resumed,
     Step,
     TicketClosed,
     TicketOpened,
@@ -41,6 +43,7 @@ BLOCKED_LINE = "(이 메시지는 안전 정책에 따라 표시되지 않습니
 """Stands for a customer's message that the provider has blocked: replayed, it would block every later request too."""
 GO_ON_LINE = "(계속해 주세요.)"
 """A neutral user turn, where the API wants one and nobody has said anything."""
+BEGUN = "It is not known whether this call took place: the process that ran it stopped, and a person took over."
 NOT_RUN = "This call was not run: the conversation was handed over to a person."
 
 
@@ -70,6 +73,8 @@ class History:
                 return self._blocked()
             case ToolsExecuted(results=results):
                 return replace(self, results={result.position: result for result in results})
+            case Resumed(begun=begun) if begun:
+                return replace(self, results={result.position: result for result in map(_begun, begun)})
             case ObservationAppended(refusals=refusals):
                 return self._observed(refusals)
             case TicketOpened(notice=notice):
@@ -132,6 +137,12 @@ class History:
                 contents[index] = {"role": "user", "parts": [{"text": BLOCKED_LINE}]}
                 break
         return replace(self, contents=tuple(contents))
+
+
+def _begun(call: str) -> ToolResult:
+    """Stands for a call that was begun before a crash, until it is dealt with; perhaps it never is."""
+    position = int(call.partition(".")[2])
+    return ToolResult(position=position, status=ResultStatus.IN_DOUBT, response={"error": BEGUN})
 
 
 def _read_by_model(result: ToolResult, chars: int) -> JSON:

@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAny
 
 from haru_fsm.meaning import meaning
 
@@ -160,7 +160,7 @@ class MessageReceived(Event):
     text: str
     message_id: str | None = None
     definition: str = ""
-    """Digest of the table under which the run began."""
+    """Digest of the definition (rows, kinds of guards, tools) under which the run began."""
 
 
 class ModelEvent(Event):
@@ -289,6 +289,10 @@ class Resumed(Event):
 
     kind: Literal["resumed"] = "resumed"
     worker: str = ""
+    definition: str = ""
+    """Digest of the definition from here on, where it is not the one that the run carried."""
+    begun: tuple[str, ...] = ()
+    """Calls (`seq.position`) with an effect that had been started, and of which nobody knew how they ended."""
 
 
 class HistoryAdopted(Event):
@@ -314,7 +318,10 @@ EVENTS: tuple[Any, ...] = (
 OUTSIDE: frozenset[type[Event]] = frozenset((MessageReceived, TicketClosed, HistoryAdopted))
 """Events that no state's work gives: they come from outside and leave rest."""
 
-AnyEvent = Annotated[
+KINDS: Mapping[str, type[Event]] = {event.model_fields["kind"].default: event for event in EVENTS}
+"""The engine's own events by kind. An app may have others."""
+
+KnownEvent = Annotated[
     MessageReceived
     | ModelAnswered
     | ToolsRequested
@@ -327,10 +334,19 @@ AnyEvent = Annotated[
     | HistoryAdopted,
     Field(discriminator="kind"),
 ]
+assert set(EVENTS) == set(get_args(get_args(KnownEvent)[0]))
 
-assert {event.model_fields["kind"].default for event in EVENTS} == {
-    member.model_fields["kind"].default for member in get_args(get_args(AnyEvent)[0])
-}
+
+def _not_ours(event: Event) -> Event:
+    if type(event) is not KINDS.get(event.kind, type(event)):
+        raise ValueError(f"this is no {event.kind}")
+    return event
+
+
+AnyEvent = SerializeAsAny[
+    Annotated[KnownEvent | Annotated[Event, AfterValidator(_not_ours)], Field(union_mode="left_to_right")]
+]
+"""One of the engine's events, or one of an app's own: read from a journal, that is a plain `Event` with its fields."""
 
 
 # --------------------------------------------------------------------------- steps

@@ -6,6 +6,7 @@ nobody knows: only a tool that accepts the call's key can safely be asked again,
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from enum import StrEnum
 
@@ -32,7 +33,14 @@ def decide(entry: LedgerEntry | None, *, accepts_key: bool) -> Decision:
         return Decision.RUN
     if entry.outcome is not None:
         return Decision.USE
-    return Decision.RUN_AGAIN if accepts_key else Decision.IN_DOUBT
+    # Begun without a key (the tool has learned to take one since), a second run would be a second effect.
+    keyed = accepts_key and entry.started is not None and entry.started.keyed
+    return Decision.RUN_AGAIN if keyed else Decision.IN_DOUBT
+
+
+def digest_of(canonical: str) -> str:
+    """Digest of the arguments that a call is run with (as canonical JSON): the same effect is recognised by it."""
+    return hashlib.blake2b(canonical.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 def same_effect(entries: Iterable[LedgerEntry], *, call: str, run: int, name: str, digest: str) -> LedgerEntry | None:

@@ -255,7 +255,7 @@ class Engine:
         unfinished: `resume` finishes it. Raises SettingsError (an empty history), UnknownCustomer, ConversationMoved
         (the conversation exists already).
         """
-        self.app.session(customer_id)
+        session = self.app.session(customer_id)
         history, repairs = repaired(contents)
         if not history:
             raise SettingsError("The history is empty. Give at least one turn.")
@@ -266,7 +266,9 @@ class Engine:
         adopted = HistoryAdopted(contents=history, repairs=repairs, at=round(self.clock.now(), 3))
         conversation = self.app.workflow.adopt(begun, adopted)
         if question:
-            conversation = self.app.workflow.advance(conversation, self._message(question, None))
+            definition = self.app.definition(self.app.toolbox(session))
+            message = self._message(question, None).model_copy(update={"definition": definition})
+            conversation = self.app.workflow.advance(conversation, message)
         await self.store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0)
         return run_of(conversation)
 
@@ -285,7 +287,7 @@ class Engine:
             raise SettingsError(
                 f"The message has {len(text):,} characters; at most {MESSAGE_CHARS:,} are taken. Shorten it."
             )
-        return MessageReceived(text=text, message_id=message_id, definition=self.app.definition)
+        return MessageReceived(text=text, message_id=message_id)
 
     async def _load(self, conversation_id: str) -> Record:
         record = await self.store.load(conversation_id)

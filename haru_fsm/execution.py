@@ -7,7 +7,6 @@ the effect. One call that raises, hangs or is cancelled never loses the results 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from itertools import groupby
 from haru_fsm import toolbox
 from haru_fsm.clock import Clock
 from haru_fsm.conversation import JSON, ResultStatus, ToolCall, ToolResult
-from haru_fsm.effects import Decision, decide, same_effect
+from haru_fsm.effects import Decision, decide, digest_of, same_effect
 from haru_fsm.errors import StoreError
 from haru_fsm.stores import LedgerEntry, Outcome, Started, Store
 
@@ -145,11 +144,11 @@ class Executor:
         return _changed(result, noted=True)
 
     async def _read(self, call: _Call) -> ToolResult:
-        if call.tool is None or isinstance(call.prepared, toolbox.Refused):
-            return _refused(call)
         entry = self.ledger.entries.get(call.key)
         if entry is not None and entry.outcome is not None:
             return self._from_ledger(call, entry.outcome)
+        if call.tool is None or isinstance(call.prepared, toolbox.Refused):
+            return _refused(call)
         outcome = await self._run(call.tool, call.prepared, call.key, None)
         status = ResultStatus.DONE if outcome.kind == "returned" else ResultStatus.FAILED
         return self._result(call, status, outcome.response, outcome.took_ms)
@@ -159,7 +158,7 @@ class Executor:
     async def _effect(self, call: _Call) -> ToolResult:
         assert call.tool is not None
         assert isinstance(call.prepared, toolbox.Prepared)
-        digest = hashlib.blake2b(call.prepared.canonical.encode("utf-8", "replace"), digest_size=12).hexdigest()
+        digest = digest_of(call.prepared.canonical)
         if self.rehearsed is not None:
             return self._rehearse(call, digest, self.rehearsed)
         repeated = self._repeated(call, digest)

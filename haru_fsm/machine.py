@@ -51,6 +51,7 @@ from haru_fsm.errors import NoTransition, WorkflowError
 from haru_fsm.guards.folds import Folds
 from haru_fsm.guards.guard import Guard, atoms
 from haru_fsm.guards.verdicts import Verdict, verdict
+from haru_fsm.own_events import own_kinds, typed
 
 Work = Callable[..., Event | Awaitable[Event]]
 """What a state still has to do: `(conversation, services) -> event`. A function that returns its event at once
@@ -190,6 +191,8 @@ class Workflow:
         named = (str(state) for row in self.rows for state in (*row.sources, row.target))
         self.states: tuple[str, ...] = tuple(dict.fromkeys([self.initial, *named, *self.work]))
         self.gives: dict[str, tuple[type[Event], ...]] = {state: events_of(work) for state, work in self.work.items()}
+        given = (event for events in self.gives.values() for event in events)
+        self._own_events = own_kinds((*(row.event for row in self.rows), *given))
         asked = [guard for row in self.rows for guard in atoms(row.when)]
         self.guards: tuple[Guard, ...] = tuple(dict.fromkeys(asked))
         self.folds = Folds(asked)
@@ -245,8 +248,9 @@ class Workflow:
         """
         if not steps:
             return conversation
+        steps = typed(steps, self._own_events)
         last, memos = steps[-1], self.folds.replayed(steps)
-        return dataclasses.replace(conversation, state=last.state, resting=last.rests, steps=tuple(steps), memos=memos)
+        return dataclasses.replace(conversation, state=last.state, resting=last.rests, steps=steps, memos=memos)
 
     def advance(self, conversation: Conversation, event: Event) -> Conversation:
         """The conversation after this event: one step longer, in the state of the first row that fires.
@@ -277,24 +281,28 @@ class Workflow:
         step = Step(seq=1, run=0, event=adopted, source=conversation.state, state=conversation.state, rests=True)
         return self.replay(conversation, (step,))
 
-    def strand(self, conversation: Conversation, event: Event, because: str) -> Conversation:
-        """The one step outside the table: an open run whose state the table no longer knows goes to a person.
+    def stay(self, conversation: Conversation, event: Event) -> Conversation:
+        """An event from outside the work, of which the table says nothing: it is journaled, and leads nowhere."""
+        return self._outside(conversation, event, conversation.state, None)
+
+    def strand(self, conversation: Conversation, event: Event, guard: str, because: str) -> Conversation:
+        """The one move outside the table: a run that cannot go on as it says goes to a person.
 
         Raises NoTransition where no state of this workflow opens tickets.
         """
         target = next((state for state, events in self.gives.items() if TicketOpened in events), None)
         if target is None:
-            raise NoTransition(self._refusal(conversation, event, "does not know that state, and opens no tickets"))
-        trip = Trip(guard="definition_changed", figure=0, limit=0, because=because)
-        step = Step(
-            seq=conversation.seq + 1,
-            run=conversation.run,
-            event=event,
-            source=conversation.state,
-            state=target,
-            trip=trip,
-        )
-        return dataclasses.replace(conversation, state=target, resting=False, steps=(*conversation.steps, step))
+            raise NoTransition(self._refusal(conversation, event, f"opens no tickets, and {because}"))
+        return self._outside(conversation, event, target, Trip(guard=guard, figure=0, limit=0, because=because))
+
+    def _outside(self, conversation: Conversation, event: Event, state: str, trip: Trip | None) -> Conversation:
+        run = conversation.run + isinstance(event, MessageReceived)
+        facts: dict[str, Any] = {"trip": trip} if trip is not None else {}
+        seq, source = conversation.seq + 1, conversation.state
+        step = Step(seq=seq, run=run, event=event, source=source, state=state, **facts)
+        memos = self._folded(conversation.memos, step, conversation.run)
+        steps = (*conversation.steps, step)
+        return dataclasses.replace(conversation, state=state, resting=False, steps=steps, memos=memos)
 
     def _refusal(self, conversation: Conversation, event: Event, why: str) -> str:
         return (

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from haru_fsm.conversation import ModelEvent, ResultStatus, Step, ToolsExecuted, ToolsRequested
+from haru_fsm.conversation import (
+    ModelEvent,
+    ResultStatus,
+    Resumed,
+    Step,
+    ToolResult,
+    ToolsExecuted,
+    ToolsRequested,
+)
 
 
 class Doubts(NamedTuple):
@@ -19,13 +28,19 @@ class Doubts(NamedTuple):
         """The doubts after one more step; a model event carries the outcomes that came to be known before it."""
         event = step.event
         if type(event) is ToolsExecuted:
-            new = [result.position for result in event.results if result.status is ResultStatus.IN_DOUBT]
-            calls = self.calls.union(f"{self.requested}.{position}" for position in new) if new else self.calls
-            return Doubts(calls, self.requested)
+            return self._executed(event.results)
         if isinstance(event, ModelEvent):
             calls = self.calls - event.settled.keys() if event.settled else self.calls
             return Doubts(calls, step.seq if type(event) is ToolsRequested else self.requested)
+        if type(event) is Resumed and event.begun:
+            return Doubts(self.calls.union(event.begun), self.requested)
         return self
+
+    def _executed(self, results: Iterable[ToolResult]) -> Doubts:
+        """A call that was begun before a resume may have been settled since, under its key or by a late outcome."""
+        doubtful = {f"{self.requested}.{each.position}": each.status is ResultStatus.IN_DOUBT for each in results}
+        calls = (self.calls - doubtful.keys()) | {call for call, is_doubtful in doubtful.items() if is_doubtful}
+        return self if calls == self.calls else Doubts(calls, self.requested)
 
 
 NO_DOUBTS = Doubts()

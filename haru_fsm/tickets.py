@@ -1,4 +1,4 @@
-"""Tickets: cases for a person. What they say is composed here, and so is the notice that tells their number.
+"""Tickets: cases for a person. They are drafted and numbered here, and so is the notice that tells their number.
 
 The engine's own desk is the store: the event `ticket_opened` *is* the filing, committed together with the step that
 led to it. A desk elsewhere is called before that event; it is handed a ticket with a key and must file one ticket per
@@ -8,31 +8,17 @@ key, however often it is asked. Numbers are minted here, from the key alone, so 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from haru_fsm.conversation import (
-    Conversation,
-    FailureReason,
-    MessageReceived,
-    ModelFailed,
-    ResultStatus,
-    Resumed,
-    Step,
-    Ticket,
-    ToolsRequested,
-    executed,
-)
+from haru_fsm.conversation import Conversation, Resumed, Ticket
+from haru_fsm.handover import summarise
 
 if TYPE_CHECKING:
     from haru_fsm.session import Session
     from haru_fsm.stores import Store
-
-QUOTE_CHARS = 200
-FOUND_CHARS = 300
 
 
 class TicketDesk(Protocol):
@@ -108,74 +94,6 @@ def draft(conversation: Conversation, *, category: str, urgency: str, at: float,
         created_at=at,
         rehearsal=rehearsal,
     )
-
-
-def summarise(conversation: Conversation) -> str:
-    """The summary for the person who takes over, in Korean."""
-    steps = conversation.run_steps
-    question = next((step.event.text for step in steps if isinstance(step.event, MessageReceived)), "")
-    lines = [f"질문: {shorten(question, QUOTE_CHARS)}", f"멈춘 이유: {why_stopped(steps)}"]
-    tried = [_as_written(step.event) for step in steps if isinstance(step.event, ToolsRequested)]
-    lines.append("시도한 일: " + ("; ".join(tried) if tried else "없음"))
-    found = list(_found(steps))
-    lines.append("확인된 내용: " + (" / ".join(found) if found else "없음"))
-    doubts = list(_doubts(steps))
-    if doubts:
-        lines.append("처리 여부를 확인해야 하는 작업: " + "; ".join(doubts))
-    return "\n".join(lines)
-
-
-def why_stopped(steps: tuple[Step, ...]) -> str:
-    """Why a run came to a person, in one line: the guard that tripped, or what the model failed of."""
-    for step in reversed(steps):
-        if step.trip is not None and step.answer is None:
-            return f"{step.trip.because} [{step.trip.guard}]"
-        if isinstance(step.event, ModelFailed):
-            words = FAILURES.get(step.event.reason, "모델이 답하지 못했습니다")
-            return f"{words} [{step.event.reason}] {step.event.detail}".strip()
-    return "사람의 확인이 필요합니다"
-
-
-FAILURES: dict[str, str] = {
-    FailureReason.EMPTY: "모델이 빈 답을 보냈습니다",
-    FailureReason.PROMPT_BLOCKED: "메시지가 안전 정책에 의해 차단되었습니다",
-    FailureReason.ANSWER_BLOCKED: "답변이 안전 정책에 의해 차단되었습니다",
-    FailureReason.BAD_REQUEST: "모델이 요청을 거절했습니다",
-    FailureReason.WRONG_KEY: "모델의 인증에 실패했습니다",
-    FailureReason.UNKNOWN_MODEL: "설정된 모델을 찾을 수 없습니다",
-    FailureReason.QUOTA: "모델의 사용 한도를 넘었습니다",
-    FailureReason.RATE_LIMITED: "모델이 혼잡합니다",
-    FailureReason.SERVER: "모델 서버에 장애가 있습니다",
-    FailureReason.TRANSPORT: "모델에 연결하지 못했습니다",
-    FailureReason.TIMEOUT: "모델이 제시간에 답하지 않았습니다",
-    FailureReason.DEADLINE: "제한 시간이 지났습니다",
-}
-
-
-def _as_written(event: ToolsRequested) -> str:
-    return ", ".join(f"{call.name}({shorten(_json(call.args), QUOTE_CHARS)})" for call in event.calls)
-
-
-def _found(steps: tuple[Step, ...]) -> Iterator[str]:
-    for _, call, result in executed(steps):
-        said = result.response.get("result", result.response.get("error"))
-        yield f"{call.name}: {shorten(_json(said), FOUND_CHARS)}"
-
-
-def _doubts(steps: tuple[Step, ...]) -> Iterator[str]:
-    for key, call, result in executed(steps):
-        if result.status is ResultStatus.IN_DOUBT:
-            yield f"{call.name}({_json(call.args)}) [{key}]"
-
-
-def _json(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def shorten(text: str, chars: int) -> str:
-    """The beginning of a text, on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= chars else line[: chars - 1] + "…"
 
 
 # --------------------------------------------------------------------------- what the customer reads

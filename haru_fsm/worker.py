@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from haru_fsm import leases
 from haru_fsm.app import App
 from haru_fsm.clock import Clock
-from haru_fsm.conversation import Conversation, Event, MessageReceived, Resumed, Step
+from haru_fsm.conversation import Conversation, Event, MessageReceived, Resumed, Step, TicketOpened
+from haru_fsm.definition import begun, carried, misfit
 from haru_fsm.errors import (
     ConversationMoved,
     DeskUnavailable,
@@ -38,6 +39,7 @@ from haru_fsm.services import Services
 from haru_fsm.stores import LedgerEntry, Record, Store
 from haru_fsm.tickets import StoreDesk, TicketDesk
 
+CHANGED = "definition_changed"
 APPEND_ATTEMPTS = 3
 APPEND_PAUSE_S = 0.1
 
@@ -69,10 +71,11 @@ class Worker:
         self._saved = conversation.seq
         self._over = record.summary.owner if record is not None else None
         self._owner = leases.take()
+        self._services: Services | None = None
 
     async def begin(self, message: MessageReceived) -> Run:
         """Take the message, and drive its run to its ending."""
-        return await self._working(lambda: self._advance(message))
+        return await self._working(lambda: self._receive(message))
 
     async def resume(self) -> Run:
         """Journal that the run is taken up again, and drive it to its ending."""
@@ -80,11 +83,15 @@ class Worker:
 
     async def take(self, event: Event) -> Run:
         """Take an event from outside that leads to rest, or on to more work."""
-        return await self._working(lambda: self._advance(event))
 
-    async def _working(self, first: Callable[[], None]) -> Run:
+        async def take() -> None:
+            self._advance(event)
+
+        return await self._working(take)
+
+    async def _working(self, first: Callable[[], Awaitable[None]]) -> Run:
         try:
-            first()
+            await first()
             await self._drive()
         except DeskUnavailable:
             # The run waits in its state; the customer reads that a number will follow, and none that is made up.
@@ -104,9 +111,8 @@ class Worker:
     async def _drive(self) -> None:
         """The heart. Ends at rest, which every certified workflow comes to."""
         workflow, clock = self._parts.app.workflow, self._parts.clock
-        services: Services | None = None
         while not self._conversation.resting:
-            services = services or await self._services()
+            services = await self._equipped(self._conversation.run)
             began = clock.monotonic()
             work = workflow.work[self._conversation.state]
             outcome = work(self._conversation, services)
@@ -125,20 +131,56 @@ class Worker:
         return await outcome
 
     def _advance(self, event: Event, took_ms: int = 0) -> None:
+        event = self._stamped(event, took_ms)
+        self._conversation = self._parts.app.workflow.advance(self._conversation, event)
+
+    def _stamped(self, event: Event, took_ms: int = 0) -> Event:
         stamp: dict[str, object] = {"at": round(self._parts.clock.now(), 3)}
         if took_ms:
             stamp["took_ms"] = took_ms
-        event = event.model_copy(update=stamp)
-        self._conversation = self._parts.app.workflow.advance(self._conversation, event)
+        return event.model_copy(update=stamp)
 
-    def _take_up(self) -> None:
-        workflow, state = self._parts.app.workflow, self._conversation.state
-        event = Resumed(worker=f"{leases.this_host()}:{os.getpid()}", at=round(self._parts.clock.now(), 3))
-        if state in workflow.work and workflow.accepts(state, Resumed):
-            self._conversation = workflow.advance(self._conversation, event)
-        elif state not in workflow.work:
-            because = f"the app was changed while the run was open: it no longer has work for the state {state}"
-            self._conversation = workflow.strand(self._conversation, event, because)
+    async def _receive(self, message: MessageReceived) -> None:
+        """A new run, which carries the digest of what it begins under."""
+        services = await self._equipped(self._conversation.run + 1)
+        message = message.model_copy(update={"definition": self._parts.app.definition(services.tools)})
+        if self._conversation.state in self._parts.app.workflow.states:
+            self._advance(message)
+        else:
+            self._strand(message, CHANGED, f"it no longer has the state {self._conversation.state}")
+
+    async def _take_up(self) -> None:
+        """Journal that the run is taken up again. This also takes the lease, whatever the table says of `resumed`."""
+        conversation, app = self._conversation, self._parts.app
+        services = await self._equipped(conversation.run)
+        digest, before = app.definition(services.tools), carried(conversation)
+        changed = before not in ("", digest)
+        facts: dict[str, object] = {"worker": f"{leases.this_host()}:{os.getpid()}"}
+        facts |= {"definition": digest} if changed else {}
+        doubtful = begun(services.ledger.entries.values(), conversation.run)
+        facts |= {"begun": doubtful} if doubtful else {}
+        event = Resumed.model_validate(facts)
+        why = misfit(conversation, app.workflow, services.tools, services.ledger.entries, changed=changed)
+        if why is not None:
+            self._strand(event, CHANGED, f"the app was changed while the run was open: {why}")
+        elif app.workflow.accepts(conversation.state, Resumed):
+            self._advance(event)
+        elif self._resumed_too_often():
+            self._strand(event, "resumed_too_often", f"the run was taken up again {app.limits.max_resumes} times")
+        else:
+            self._conversation = app.workflow.stay(conversation, self._stamped(event))
+
+    def _resumed_too_often(self) -> bool:
+        """For tables without rows for `resumed`: a run that keeps killing its process must end there, too."""
+        workflow, conversation = self._parts.app.workflow, self._conversation
+        opens_tickets = [state for state, events in workflow.gives.items() if TicketOpened in events]
+        resumes = sum(isinstance(step.event, Resumed) for step in conversation.run_steps)
+        stuck = resumes >= self._parts.app.limits.max_resumes
+        return stuck and bool(opens_tickets) and conversation.state not in opens_tickets
+
+    def _strand(self, event: Event, guard: str, because: str) -> None:
+        workflow = self._parts.app.workflow
+        self._conversation = workflow.strand(self._conversation, self._stamped(event), guard, because)
 
     async def _save(self) -> None:
         """Make everything durable that was decided since the last time, in one append; then show it."""
@@ -172,7 +214,13 @@ class Worker:
                     raise
                 await self._parts.clock.sleep(APPEND_PAUSE_S * attempt)
 
-    async def _services(self) -> Services:
+    async def _equipped(self, run: int) -> Services:
+        """What the work of this run may use; made once, for tools are worth making once."""
+        if self._services is None:
+            self._services = await self._equip(run)
+        return self._services
+
+    async def _equip(self, run: int) -> Services:
         parts, record, conversation = self._parts, self._record, self._conversation
         known: tuple[LedgerEntry, ...] = ()
         if conversation.rehearsal and conversation.parent is not None:
@@ -183,7 +231,7 @@ class Worker:
         session = parts.app.session(
             conversation.customer_id,
             conversation_id=conversation.conversation_id,
-            run=conversation.run,
+            run=run,
             desk=store_desk,
             clock=parts.clock,
             rehearsal=conversation.rehearsal,

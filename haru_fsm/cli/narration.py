@@ -82,14 +82,23 @@ def _told(step: Step, calls: tuple[ToolCall, ...]) -> Iterator[str]:
             yield FINAL_ANSWER
         case ModelFailed(reason=reason, detail=detail):
             yield f"Model failed: {reason}{f': {detail}' if detail else ''}"
-        case Resumed(worker=worker):
+        case Resumed(worker=worker, definition=definition, begun=begun):
             yield f"Resumed by {worker}"
+            yield from resumed_under(definition, begun)
         case TicketOpened(ticket=ticket, added=added):
             yield f"Ticket: {'added to ' if added else ''}{ticket.ticket_id}"
         case TicketClosed(ticket_id=ticket_id):
             yield f"Ticket closed: {ticket_id}"
     if step.trip is not None:
         yield trip_line(step.trip, step.answer)
+
+
+def resumed_under(definition: str, begun: tuple[str, ...]) -> Iterator[str]:
+    """What a resume found: an app that was changed, and calls of which nobody knows how they ended."""
+    if definition:
+        yield f"The app was changed while the run was open; it goes on under definition {definition}"
+    if begun:
+        yield f"Begun, and not known how it ended: {', '.join(begun)}"
 
 
 def as_code(call: ToolCall) -> str:

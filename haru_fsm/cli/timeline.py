@@ -10,9 +10,10 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from haru_fsm.cli.narration import VERBS, trip_line
+from haru_fsm.cli.narration import VERBS, resumed_under, trip_line
 from haru_fsm.cli.output import printable
 from haru_fsm.conversation import (
+    KINDS,
     HistoryAdopted,
     MessageReceived,
     ModelAnswered,
@@ -29,7 +30,8 @@ from haru_fsm.conversation import (
     ToolsRequested,
     Usage,
 )
-from haru_fsm.tickets import shorten, when
+from haru_fsm.handover import shorten
+from haru_fsm.tickets import when
 
 TEXT_CHARS = 2_000
 RESULT_CHARS = 200
@@ -128,11 +130,14 @@ def _lines(step: Step, calls: tuple[ToolCall, ...]) -> Iterator[str]:
             yield notice
         case TicketClosed(ticket_id=ticket_id, reply=reply):
             yield f"{ticket_id}: {cut(reply)}"
-        case Resumed(worker=worker):
+        case Resumed(worker=worker, definition=definition, begun=begun):
             yield worker
+            yield from resumed_under(definition, begun)
         case HistoryAdopted(contents=contents, repairs=repairs):
             yield f"{len(contents)} contents of another loop"
             yield from (f"  repaired: {repair}" for repair in repairs)
+        case event if event.kind not in KINDS:
+            yield shorten(as_text(event.model_dump(mode="json", exclude={"kind", "at", "took_ms"})), TEXT_CHARS)
     if isinstance(step.event, ModelEvent):
         yield from _troubles(step.event)
 

@@ -14,6 +14,7 @@ from haru_fsm.conversation import (
     ModelAnswered,
     ModelEvent,
     ResultStatus,
+    Resumed,
     Step,
     TicketOpened,
     ToolsExecuted,
@@ -122,7 +123,7 @@ class InDoubt(Guard):
     """
 
     judges = (ModelAnswered,)
-    folds = (ModelEvent, ToolsExecuted)
+    folds = (ModelEvent, ToolsExecuted, Resumed)
     folds_by_kind = True
 
     def initial(self) -> Doubts:

@@ -1,0 +1,341 @@
+"""An app changes while runs are open: each goes on where it still fits, and else goes to a person who is told why."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from haru_fsm import IdempotencyKey, Row, Workflow, tool
+from haru_fsm.certificate import certify
+from haru_fsm.conversation import Event, MessageReceived, Resumed, ToolsExecuted
+from haru_fsm.diagram import mermaid
+from haru_fsm.errors import ConversationBusy, ConversationMoved, NoTransition, WorkflowError
+from haru_fsm.models.scripted import ScriptedModel, answer, calls
+from haru_fsm.runs import Run
+from haru_fsm.stores import Started, Store
+from haru_fsm.stores.memory import MemoryStore
+from haru_fsm.stores.sqlite import SQLiteStore
+from haru_fsm.transfer import export, import_lines, verify
+from tests.engine.changing import (
+    ParcelWeighed,
+    engine,
+    look,
+    renamed,
+    think,
+    weighing,
+    without_rows_for_resumed,
+)
+
+SMALL = without_rows_for_resumed()
+
+
+@tool(read_only=False)
+def pay(what: str) -> str:
+    """Pay."""
+    return what
+
+
+@tool(read_only=False, idempotent=True)
+def book(what: str, key: Annotated[str, IdempotencyKey]) -> str:
+    """Book."""
+    return f"{what} under {key}"
+
+
+async def open_run(store: Store, *events: Event, workflow: Workflow = SMALL, tools: tuple[Any, ...] = (look,)) -> None:
+    """A run of the first app that a process left behind after these events."""
+    haru = engine(workflow, ScriptedModel([]), store, *tools)
+    digest = haru.app.definition(haru.app.toolbox(haru.app.session("C1")))
+    conversation = workflow.begin("c-1", "C1")
+    for event in (MessageReceived(text="어디쯤 왔나요?", definition=digest), *events):
+        conversation = workflow.advance(conversation, event)
+    await store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=15)
+
+
+async def carried_on(store: Store, *tools: Any, workflow: Workflow = SMALL, says: str = "도착합니다.") -> Run:
+    return await engine(workflow, ScriptedModel([says]), store, *tools).resume("c-1")
+
+
+async def resumed_of(store: Store) -> Resumed:
+    record = await store.load("c-1")
+    assert record is not None
+    return next(step.event for step in record.steps if isinstance(step.event, Resumed))
+
+
+# --------------------------------------------------------------------------- the digest
+
+
+def digest(*tools: Any, workflow: Workflow = SMALL, **limits: Any) -> str:
+    app = engine(workflow, ScriptedModel([]), MemoryStore(), *tools, **limits).app
+    return app.definition(app.toolbox(app.session("C1")))
+
+
+def test_rows_guards_and_tools_are_the_definition_and_nothing_else_is() -> None:
+    @tool(read_only=True)
+    def look_(what: str) -> str:
+        """Other words, the same tool."""
+        return what
+
+    @tool(read_only=True)
+    def wider(what: str, description: str = "") -> str:
+        """Another parameter, called like a word of JSON Schema."""
+        return what
+
+    look_.__name__ = wider.__name__ = "look"
+    assert digest(look) == digest(look_) == digest(look, max_steps=99, tool_timeout_s=1)
+    others = [digest(wider), digest(look, pay), digest(look, workflow=weighing()), digest(look, workflow=renamed())]
+    assert len({digest(look), *others}) == 5
+
+
+async def test_a_run_carries_the_digest_it_began_under() -> None:
+    store = MemoryStore()
+    run = await engine(SMALL, ScriptedModel(["네."]), store).ask("안녕하세요", customer_id="C1")
+    record = await store.load(run.conversation_id)
+    assert record is not None
+    assert record.steps[0].event == MessageReceived(
+        text="안녕하세요", message_id=None, definition=digest(look), at=record.steps[0].event.at
+    )
+
+
+# --------------------------------------------------------------------------- it still fits
+
+
+async def test_a_run_goes_on_under_the_same_app_without_a_word_about_it() -> None:
+    store = MemoryStore()
+    await open_run(store, calls(("look", {"what": "A"})))
+    assert (await carried_on(store, look)).answer == "도착합니다."
+    assert (await resumed_of(store)).definition == ""
+
+
+async def test_a_run_goes_on_under_a_changed_app_where_its_work_still_fits_and_says_so() -> None:
+    store = MemoryStore()
+    await open_run(store, calls(("look", {"what": "A"})))
+    run = await carried_on(store, look, pay)
+    assert (run.answer, run.tool_runs, run.ticket) == ("도착합니다.", 1, None)
+    assert (await resumed_of(store)).definition == digest(look, pay)
+
+
+async def test_what_waits_for_the_model_fits_whatever_became_of_the_tools() -> None:
+    store = MemoryStore()
+    await open_run(store)
+    assert (await carried_on(store, pay)).answer == "도착합니다."
+
+
+async def test_a_second_resume_compares_with_what_the_first_one_noted() -> None:
+    store = MemoryStore()
+    haru = engine(SMALL, ScriptedModel([]), store, look, pay)
+    await open_run(store)
+    worker = haru._worker(await store.load("c-1"), "c-1", "C1", None)
+    await worker._take_up()
+    await worker._save()
+    await worker._let_go()
+    await carried_on(store, look, pay)
+    record = await store.load("c-1")
+    assert record is not None
+    noted = [step.event.definition for step in record.steps if isinstance(step.event, Resumed)]
+    assert noted == [digest(look, pay), ""]
+
+
+# --------------------------------------------------------------------------- it no longer fits
+
+
+async def test_a_state_that_is_gone() -> None:
+    store = MemoryStore()
+    await open_run(store, calls(("look", {"what": "A"})))
+    run = await carried_on(store, look, workflow=renamed())
+    assert run.ticket is not None
+    assert run.stopped_by is not None
+    assert run.stopped_by.guard == "definition_changed"
+    assert "no longer has work for the state ACT" in run.ticket.summary
+    assert run.ticket.ticket_id in run.answer
+
+
+async def test_a_tool_that_is_gone_and_arguments_that_no_longer_fit() -> None:
+    @tool(read_only=True)
+    def look(where: int) -> int:
+        """Another look."""
+        return where
+
+    for tools, why in (((pay,), "no longer has the tool look"), ((look,), "arguments of the call of look no longer")):
+        store = MemoryStore()
+        await open_run(store, calls(("look", {"what": "A"})))
+        run = await carried_on(store, *tools)
+        assert run.ticket is not None
+        assert why in run.ticket.summary
+        assert run.tool_runs == 0
+
+
+async def test_a_tool_that_never_was_is_told_to_the_model_as_ever() -> None:
+    store = MemoryStore()
+    await open_run(store, calls(("get_points", {})))
+    assert (await carried_on(store, look)).answer == "도착합니다."
+
+
+async def test_an_effect_that_was_begun_is_in_doubt_when_its_tool_is_gone() -> None:
+    store = MemoryStore()
+    await open_run(store, calls(("pay", {"what": "A"})), tools=(look, pay))
+    await store.note("c-1", "2.0", Started(run=1, name="pay", digest="x", declared=True))
+    haru = engine(SMALL, ScriptedModel(["감사합니다."]), store, look)
+    run = await haru.resume("c-1")
+    assert run.ticket is not None
+    assert '처리 여부를 확인해야 하는 작업: pay({"what": "A"}) [2.0]' in run.ticket.summary
+    # The next request says what is true of it.
+    await haru.ask("됐나요?", customer_id="C1", conversation_id="c-1")
+    assert "not known whether this call took place" in str(haru.model.requests[-1].contents)
+
+
+async def test_an_effect_that_was_begun_runs_again_only_under_the_same_key_and_meaning() -> None:
+    @tool(read_only=False, idempotent=True)
+    def book(what: str, key: Annotated[str, IdempotencyKey], nights: int = 1) -> str:
+        """Book for some nights."""
+        return what
+
+    store = MemoryStore()
+    await open_run(store, calls(("book", {"what": "A"})), tools=(look, book))
+    begun = Started(run=1, name="book", digest="of other arguments", declared=True, keyed=True)
+    await store.note("c-1", "2.0", begun)
+    run = await carried_on(store, look)
+    assert run.ticket is not None
+    store = MemoryStore()
+    await open_run(store, calls(("book", {"what": "A"})), tools=(look,))
+    await store.note("c-1", "2.0", begun)
+    run = await carried_on(store, look, book)
+    assert run.ticket is not None
+    assert "mean something else" in run.ticket.summary
+
+
+async def test_an_effect_begun_without_a_key_does_not_run_again_because_its_tool_takes_one_now() -> None:
+    store = MemoryStore()
+    await open_run(store, calls(("book", {"what": "A"})))
+    await store.note("c-1", "2.0", Started(run=1, name="book", digest="x", declared=True, keyed=False))
+    haru = engine(SMALL, ScriptedModel(["네."]), store, look, book)
+    await haru.resume("c-1")
+    record = await store.load("c-1")
+    assert record is not None
+    (result,) = next(step.event.results for step in record.steps if isinstance(step.event, ToolsExecuted))
+    assert result.status == "in_doubt"
+
+
+async def test_a_message_to_a_conversation_that_rests_in_a_state_that_is_gone() -> None:
+    store = MemoryStore()
+    first = await engine(SMALL, ScriptedModel(["네."]), store).ask("안녕", customer_id="C1")
+    other = engine(renamed(), ScriptedModel(["네."]), store)
+    run = await other.ask("저기요", customer_id="C1", conversation_id=first.conversation_id)
+    assert run.ticket is not None
+    assert "no longer has the state DONE" in run.ticket.summary
+    assert "저기요" in run.ticket.summary
+    again = await other.ask("여보세요", customer_id="C1", conversation_id=first.conversation_id)
+    assert again.answer == "네."
+
+
+async def test_without_a_state_that_opens_tickets_the_error_says_why() -> None:
+    store = MemoryStore()
+    await open_run(store, calls(("look", {"what": "A"})))
+    rows = (Row(MessageReceived, "READY", "DONE", rests=True),)
+    with pytest.raises(NoTransition, match="no longer has work for the state ACT"):
+        await carried_on(store, look, workflow=Workflow(rows, work={}))
+    assert (await store.conversations())[0].owner is None
+
+
+# --------------------------------------------------------------------------- the lease, whatever the table says
+
+
+async def test_a_resume_takes_the_lease_before_it_acts_also_where_the_table_has_no_rows_for_it() -> None:
+    store = MemoryStore()
+    await open_run(store, calls(("pay", {"what": "A"})), tools=(look, pay))
+    acting, go_on = asyncio.Event(), asyncio.Event()
+
+    @tool(read_only=False)
+    async def pay_(what: str) -> str:
+        """Pay."""
+        acting.set()
+        await go_on.wait()
+        return what
+
+    pay_.__name__ = "pay"
+    first = engine(SMALL, ScriptedModel(["냈습니다."]), store, look, pay_)
+    resuming = asyncio.create_task(first.resume("c-1"))
+    await asyncio.wait((resuming, asyncio.create_task(acting.wait())), return_when=asyncio.FIRST_COMPLETED)
+    assert not resuming.done(), await resuming
+    assert (await store.conversations())[0].owner is not None
+    with pytest.raises((ConversationBusy, ConversationMoved)):
+        await engine(SMALL, ScriptedModel([]), store, look, pay_).resume("c-1")
+    go_on.set()
+    assert (await resuming).answer == "냈습니다."
+
+
+async def test_a_run_that_kills_its_process_ends_in_a_ticket_also_where_the_table_has_no_rows_for_it() -> None:
+    store = MemoryStore()
+    await open_run(store, calls(("look", {"what": "A"})))
+    for _ in range(3):
+        haru = engine(SMALL, ScriptedModel([]), store, max_resumes=3)
+        worker = haru._worker(await store.load("c-1"), "c-1", "C1", None)
+        await worker._take_up()
+        await worker._save()
+        await worker._let_go()
+    run = await engine(SMALL, ScriptedModel([]), store, max_resumes=3).resume("c-1")
+    assert run.ticket is not None
+    assert "taken up again 3 times" in run.ticket.summary
+
+
+# --------------------------------------------------------------------------- events of an app's own
+
+
+async def test_an_event_of_the_apps_own_is_journaled_and_comes_back_as_what_it_is(tmp_path) -> None:
+    store = SQLiteStore(tmp_path / "haru.db")
+    haru = engine(weighing(), ScriptedModel(["1.2kg입니다."]), store)
+    async with haru:
+        run = await haru.ask("무게는요?", customer_id="C1")
+        record = await store.load(run.conversation_id)
+        assert record is not None
+        read = haru._rebuilt(record).steps[1].event
+        assert isinstance(read, ParcelWeighed)
+        assert (read.grams, read.by) == (1200, ("저울 1",))
+        assert record.steps[1].model_dump(mode="json")["event"]["grams"] == 1200
+        assert [finding.damage async for finding in verify(store)] == [None]
+
+        lines = [line async for line in export(store)]
+        other = MemoryStore()
+        assert await import_lines(other, lines) == (1, 0)
+        moved = await other.load(run.conversation_id)
+        assert moved is not None
+        assert haru._rebuilt(moved).steps == haru._rebuilt(record).steps
+
+
+async def test_a_run_whose_own_event_is_gone_goes_to_a_person(tmp_path) -> None:
+    store = SQLiteStore(tmp_path / "haru.db")
+    await open_run(store, ParcelWeighed(grams=3), workflow=weighing())
+    run = await carried_on(store, look)
+    assert run.ticket is not None
+    assert "no longer knows the event parcel_weighed" in run.ticket.summary
+    await store.aclose()
+
+
+def test_the_certificate_and_the_diagram_know_an_event_of_the_apps_own() -> None:
+    assert certify(weighing()).transitions.value == certify(SMALL).transitions.value + 1
+    assert "WEIGH --> THINK: parcel_weighed" in mermaid(weighing())
+
+
+def test_an_event_that_a_journal_could_not_tell_from_another_is_refused_when_the_table_is_made() -> None:
+    class Another(Event):
+        kind: Literal["parcel_weighed"] = "parcel_weighed"
+
+    class Ours(Event):
+        kind: Literal["model_answered"] = "model_answered"
+
+    class Nameless(Event):
+        pass
+
+    for event, why in ((Another, "share the kind 'parcel_weighed'"), (Ours, "share the kind"), (Nameless, "no kind")):
+        with pytest.raises(WorkflowError, match=why):
+            Workflow((Row(ParcelWeighed, "A", "A", rests=True), Row(event, "A", "A", rests=True)), work={"A": think})
+
+
+@pytest.mark.parametrize("event", [{"kind": "model_answered"}, {"kind": "tools_requested", "content": 3}, {}])
+def test_a_damaged_event_of_the_engines_own_is_never_read_as_an_apps(event: dict[str, Any]) -> None:
+    from haru_fsm.conversation import Step
+
+    with pytest.raises(ValueError, match="event"):
+        Step.model_validate({"seq": 1, "run": 1, "event": event, "source": "A", "state": "B"})
+    assert Step(seq=1, run=1, event=answer("x"), source="A", state="B").event == answer("x")
