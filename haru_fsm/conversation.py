@@ -254,6 +254,8 @@ class ToolsExecuted(Event):
 
     kind: Literal["tools_executed"] = "tools_executed"
     results: tuple[ToolResult, ...]
+    ticket: Ticket | None = None
+    """The ticket that one of the calls has filed, or added to, at its session's desk."""
 
 
 class ObservationAppended(Event):
@@ -416,18 +418,6 @@ class Conversation:
         while start and steps[start - 1].run == run:
             start -= 1
         return steps[start:]
-
-    @property
-    def open_ticket(self) -> Ticket | None:
-        """The ticket of this conversation that nobody has closed yet."""
-        closed: set[str] = set()
-        for step in reversed(self.steps):
-            match step.event:
-                case TicketClosed(ticket_id=ticket_id):
-                    closed.add(ticket_id)
-                case TicketOpened(ticket=ticket) if ticket.ticket_id not in closed:
-                    return ticket
-        return None
 
 
 def last_request(conversation: Conversation) -> tuple[int, ToolsRequested]:

@@ -300,7 +300,7 @@ class Workflow:
         facts: dict[str, Any] = {"trip": trip} if trip is not None else {}
         seq, source = conversation.seq + 1, conversation.state
         step = Step(seq=seq, run=run, event=event, source=source, state=state, **facts)
-        memos = self._folded(conversation.memos, step, conversation.run)
+        memos = self.folds.after(conversation.memos, step, conversation.run)
         steps = (*conversation.steps, step)
         return dataclasses.replace(conversation, state=state, resting=False, steps=steps, memos=memos)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from haru_fsm.conversation import (
@@ -14,6 +15,7 @@ from haru_fsm.conversation import (
     ModelFailed,
     Step,
     Ticket,
+    TicketClosed,
     TicketOpened,
     ToolsExecuted,
     Trip,
@@ -36,6 +38,7 @@ class Run(Frozen):
     reply_id: str
     """The same for the same reply, so that a channel can drop a second delivery."""
     ticket: Ticket | None = None
+    """The ticket that it ended in, or that a tool of it has filed (or added to) on the way to an answer."""
     stopped_by: Trip | None = None
     """The guard that led to the ticket, or the failure of the model; None for an answer."""
     steps: int = 0
@@ -45,26 +48,28 @@ class Run(Frozen):
 
 
 def run_of(conversation: Conversation, number: int | None = None) -> Run:
-    """The run of this number in a conversation; by default the last one."""
-    number = conversation.run if number is None else number
-    steps = [step for step in conversation.steps if step.run == number]
+    """The run of this number, as it answered its message; by default the last one, with what a person said since."""
+    wanted = conversation.run if number is None else number
+    steps = [step for step in conversation.steps if step.run == wanted]
+    if number is not None:
+        steps = list(takewhile(lambda step: not isinstance(step.event, TicketClosed), steps))
     models = [step.event for step in steps if isinstance(step.event, ModelEvent)]
     usage = Usage()
     for event in models:
         usage = usage + event.usage
     last = steps[-1]
     finished = last.rests
-    opened = next((step.event for step in reversed(steps) if isinstance(step.event, TicketOpened)), None)
-    run_id = ticket_key(conversation.conversation_id, number)
+    replies = [step.event.reply for step in steps if isinstance(step.event, TicketClosed)]
+    run_id = ticket_key(conversation.conversation_id, wanted)
     return Run(
         run_id=run_id,
         conversation_id=conversation.conversation_id,
         customer_id=conversation.customer_id,
         state=last.state,
         finished=finished,
-        answer=_answer(steps, opened),
-        reply_id=f"{run_id}/reply",
-        ticket=opened.ticket if opened else None,
+        answer=replies[-1] if replies else _answer(steps),
+        reply_id=f"{run_id}/reply/{len(replies)}" if replies else f"{run_id}/reply",
+        ticket=_ticket(steps),
         stopped_by=stopped_by(steps),
         steps=sum(max(1, event.requests) for event in models),
         tool_runs=sum(result.ran for step in steps for result in _results(step)),
@@ -76,10 +81,18 @@ def _results(step: Step) -> tuple[Any, ...]:
     return step.event.results if isinstance(step.event, ToolsExecuted) else ()
 
 
-def _answer(steps: list[Step], opened: TicketOpened | None) -> str:
-    if opened is not None:
-        return opened.notice
+def _ticket(steps: list[Step]) -> Ticket | None:
+    """The ticket that the run ended in, or that a tool has filed on the way."""
     for step in reversed(steps):
+        if isinstance(step.event, TicketOpened | ToolsExecuted) and step.event.ticket is not None:
+            return step.event.ticket
+    return None
+
+
+def _answer(steps: list[Step]) -> str:
+    for step in reversed(steps):
+        if isinstance(step.event, TicketOpened):
+            return step.event.notice
         if isinstance(step.event, ModelAnswered) and step.rests:
             return step.event.text
     return HOLDING_NOTICE

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from haru_fsm.clock import Clock
 from haru_fsm.contents import History, with_outcomes
-from haru_fsm.conversation import JSON, Conversation, Ticket, ToolCall, ToolResult
+from haru_fsm.conversation import JSON, Conversation, Ticket, ToolCall, ToolResult, ToolsExecuted
 from haru_fsm.errors import DeskUnavailable
 from haru_fsm.execution import Executor, Ledger
 from haru_fsm.limits import Limits
 from haru_fsm.models import Model, ModelRequest
 from haru_fsm.progress import Progress
 from haru_fsm.stores import LedgerEntry
-from haru_fsm.tickets import StoreDesk, TicketDesk
+from haru_fsm.tickets import StoreDesk, ticket_key
 from haru_fsm.toolbox import Toolbox
 
 DESK_ATTEMPTS = 3
@@ -28,7 +28,7 @@ class Services:
     model: Model
     tools: Toolbox
     ledger: Ledger
-    desk: TicketDesk
+    desk: StoreDesk
     clock: Clock
     limits: Limits
     system_prompt: str = ""
@@ -119,19 +119,26 @@ class Services:
         )
         return await executor.execute(seq, calls)
 
+    def filed(self, conversation: Conversation, event: ToolsExecuted) -> Ticket | None:
+        """The ticket that these calls have filed, or added to, where this run has not noted one yet."""
+        noted = (step.event.ticket for step in conversation.run_steps if isinstance(step.event, ToolsExecuted))
+        if any(noted):
+            return None
+        return self.desk.filed(ticket_key(conversation.conversation_id, conversation.run), event.results)
+
     def open_ticket(self, ticket: Ticket) -> Ticket | Awaitable[Ticket]:
         """File the ticket, or find the one that is open already.
 
         A desk elsewhere is asked again, under the same key, where it fails. Raises DeskUnavailable when it goes on.
         """
-        return self.desk.open(ticket) if isinstance(self.desk, StoreDesk) else self._file(ticket)
+        opening = self.desk.open(ticket)
+        return opening if isinstance(opening, Ticket) else self._file(ticket, opening)
 
-    async def _file(self, ticket: Ticket) -> Ticket:
+    async def _file(self, ticket: Ticket, opening: Ticket | Awaitable[Ticket]) -> Ticket:
         attempt = 0
         while True:
             try:
-                filed = self.desk.open(ticket)
-                return filed if isinstance(filed, Ticket) else await filed
+                return opening if isinstance(opening, Ticket) else await opening
             except Exception as error:
                 attempt += 1
                 if attempt == DESK_ATTEMPTS:
@@ -140,3 +147,4 @@ class Services:
                         "The run waits; `haru resume` tries again under the same key."
                     ) from error
                 await self.clock.sleep(DESK_PAUSE_S * 2**attempt)
+                opening = self.desk.open(ticket)

@@ -22,7 +22,15 @@ from dataclasses import dataclass, field
 from haru_fsm import leases
 from haru_fsm.app import App
 from haru_fsm.clock import Clock
-from haru_fsm.conversation import Conversation, Event, MessageReceived, Resumed, Step, TicketOpened
+from haru_fsm.conversation import (
+    Conversation,
+    Event,
+    MessageReceived,
+    Resumed,
+    Step,
+    TicketOpened,
+    ToolsExecuted,
+)
 from haru_fsm.definition import begun, carried, misfit
 from haru_fsm.errors import (
     ConversationMoved,
@@ -132,6 +140,9 @@ class Worker:
 
     def _advance(self, event: Event, took_ms: int = 0) -> None:
         event = self._stamped(event, took_ms)
+        if isinstance(event, ToolsExecuted) and self._services is not None:
+            ticket = self._services.filed(self._conversation, event)
+            event = event.model_copy(update={"ticket": ticket}) if ticket is not None else event
         self._conversation = self._parts.app.workflow.advance(self._conversation, event)
 
     def _stamped(self, event: Event, took_ms: int = 0) -> Event:
@@ -227,12 +238,17 @@ class Worker:
             parent = await parts.store.load(conversation.parent)
             known = tuple(parent.ledger.values()) if parent is not None else ()
         # A rehearsal files its tickets here, marked as such, and never with somebody else's desk.
-        store_desk = StoreDesk(parts.store, record.open_ticket if record is not None else None)
+        desk = StoreDesk(
+            parts.store,
+            record.open_ticket if record is not None else None,
+            elsewhere=None if conversation.rehearsal else parts.desk,
+            time_s=parts.app.limits.tool_timeout_s,
+        )
         session = parts.app.session(
             conversation.customer_id,
             conversation_id=conversation.conversation_id,
             run=run,
-            desk=store_desk,
+            desk=desk,
             clock=parts.clock,
             rehearsal=conversation.rehearsal,
         )
@@ -247,7 +263,7 @@ class Worker:
                 parts.clock,
                 parts.late,
             ),
-            desk=store_desk if parts.desk is None or conversation.rehearsal else parts.desk,
+            desk=desk,
             clock=parts.clock,
             limits=parts.app.limits,
             system_prompt=parts.app.system_prompt,

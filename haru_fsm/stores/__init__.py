@@ -121,7 +121,10 @@ class Store(Protocol):
         ...
 
     def file_ticket(self, ticket: Ticket) -> Ticket:
-        """File a ticket at once (blocking; for tools), or return the one that this key or conversation already has."""
+        """File a ticket at once (blocking; for tools), or add to the one that this key or conversation already has.
+
+        Returns the ticket that there is then. The same words are added once, however often they come.
+        """
         ...
 
     async def conversations(

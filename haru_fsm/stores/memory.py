@@ -96,6 +96,9 @@ class MemoryStore:
         with self._lock:
             found = self._found(ticket)
             if found is not None:
+                stored = self._tickets[found.ticket_id]
+                if ticket.summary not in (found.summary, *stored.notes):
+                    self._tickets[found.ticket_id] = replace(stored, notes=(*stored.notes, ticket.summary))
                 return found
             salt = 0
             while ticket.ticket_id in self._tickets:

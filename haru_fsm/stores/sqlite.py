@@ -212,7 +212,13 @@ class SQLiteStore:
     # -- tickets
 
     def file_ticket(self, ticket: Ticket) -> Ticket:
-        filed: Ticket = self._writer.write_blocking(lambda connection: _file(connection, ticket))
+        def job(connection: sqlite3.Connection) -> Ticket:
+            filed = _file(connection, ticket)
+            if filed.summary != ticket.summary:
+                _add_note(connection, filed.ticket_id, ticket.summary)
+            return filed
+
+        filed: Ticket = self._writer.write_blocking(job)
         return filed
 
     async def tickets(self, *, conversation_id: str | None = None, open_only: bool = False) -> Sequence[StoredTicket]:
@@ -382,7 +388,9 @@ def _file(connection: sqlite3.Connection, ticket: Ticket) -> Ticket:
 
 def _add_note(connection: sqlite3.Connection, ticket_id: str, note: str) -> None:
     connection.execute(
-        "UPDATE tickets SET notes = json_insert(notes, '$[#]', ?) WHERE ticket_id = ?", (note, ticket_id)
+        "UPDATE tickets SET notes = json_insert(notes, '$[#]', ?1) WHERE ticket_id = ?2 "
+        "AND NOT EXISTS (SELECT 1 FROM json_each(notes) WHERE value = ?1)",
+        (note, ticket_id),
     )
 
 

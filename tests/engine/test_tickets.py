@@ -1,0 +1,285 @@
+"""Law 2 at the desk: one ending, one ticket, and a number that really exists, whatever the desk does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from http.client import HTTPConnection
+from typing import Any
+
+import pytest
+
+from haru_fsm import App, Engine, Limits, tool
+from haru_fsm.clock import FakeClock
+from haru_fsm.conversation import Ticket
+from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.runs import Run
+from haru_fsm.session import Session
+from haru_fsm.stores.memory import MemoryStore
+from haru_fsm.stores.sqlite import SQLiteStore
+from haru_fsm.testing.local_http import Answer, Fault, LocalServer, Request
+from haru_fsm.tickets import HOLDING_NOTICE, TicketDesk
+from tests.engine.shopless import Tools, bare, engine
+
+FILE = [("create_ticket", {"summary": "환불을 원함"})]
+
+
+def ticket_tool(session: Session) -> list[Callable[..., Any]]:
+    @tool(read_only=False, idempotent=True)
+    def create_ticket(summary: str) -> dict[str, str]:
+        """Hand the case to a person."""
+        assert session.desk is not None
+        return {"ticket_id": session.desk.file(session, "환불", "높음", summary).ticket_id}
+
+    return [create_ticket, *Tools().make(session)]
+
+
+def desked(script: list[Any], *, store: Any = None, desk: TicketDesk | None = None, **limits: Any) -> Engine:
+    app = App(bare(Limits(**limits)).workflow, ticket_tool, limits=Limits(**limits))
+    clock = FakeClock()
+    return Engine(app, model=ScriptedModel(script), store=store or MemoryStore(now=clock.now), desk=desk, clock=clock)
+
+
+# --------------------------------------------------------------------------- a ticket that a tool has filed
+
+
+async def test_a_ticket_that_a_tool_filed_is_the_runs_also_when_it_ends_in_an_answer() -> None:
+    haru = desked([FILE, "접수했습니다.", "네."])
+    run = await haru.ask("환불해 주세요", customer_id="C1")
+    (stored,) = await haru.store.tickets()
+    assert (run.state, run.answer, run.stopped_by) == ("DONE", "접수했습니다.", None)
+    assert run.ticket == stored.ticket
+    again = await haru.ask("고마워요", customer_id="C1", conversation_id=run.conversation_id)
+    assert again.ticket is None, "the next run has made none"
+
+
+async def test_a_later_run_adds_to_the_open_ticket_once_and_says_so() -> None:
+    haru = desked([FILE, "접수했습니다.", [("create_ticket", {"summary": "서둘러 달라고 함"})], "추가했습니다."])
+    first = await haru.ask("환불해 주세요", customer_id="C1")
+    second = await haru.ask("빨리요", customer_id="C1", conversation_id=first.conversation_id)
+    (stored,) = await haru.store.tickets()
+    assert stored.notes == ("서둘러 달라고 함",)
+    assert second.ticket == first.ticket == stored.ticket
+
+
+async def test_a_run_that_ends_in_a_ticket_after_a_tool_filed_one_has_that_one(tmp_path) -> None:
+    haru = desked([FILE], store=SQLiteStore(tmp_path / "haru.db"))  # the script is over: the model fails
+    async with haru:
+        run = await haru.ask("환불해 주세요", customer_id="C1")
+        (stored,) = await haru.store.tickets()
+    assert run.state == "ESCALATE_TICKET"
+    assert run.ticket == stored.ticket
+    assert stored.ticket.summary == "환불을 원함"
+    assert len(stored.notes) == 1
+    assert stored.ticket.ticket_id in run.answer
+
+
+async def test_a_crash_after_the_tool_filed_it_loses_nothing() -> None:
+    haru = desked([FILE, "접수했습니다."])
+    stopped = asyncio.Event()
+    append = haru.store.append
+
+    async def stops(conversation: Any, **place: Any) -> None:
+        if conversation.steps[-1].event.kind in ("tools_executed", "observation_appended"):
+            stopped.set()
+            await asyncio.Event().wait()
+        await append(conversation, **place)
+
+    haru.store.append = stops  # type: ignore[method-assign]
+    asking = asyncio.create_task(haru.ask("환불해 주세요", customer_id="C1", conversation_id="c-1"))
+    await stopped.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    next_process = desked(["접수했습니다."], store=haru.store)
+    haru.store.append = append  # type: ignore[method-assign]
+    run = await next_process.resume("c-1")
+    (stored,) = await haru.store.tickets()
+    assert (run.answer, run.ticket, stored.notes) == ("접수했습니다.", stored.ticket, ())
+
+
+# --------------------------------------------------------------------------- a person's reply
+
+
+async def test_a_persons_reply_is_what_the_customer_reads_under_an_id_of_its_own() -> None:
+    async with engine(ScriptedModel(["네."])) as haru:
+        failed = await haru.ask("안녕", customer_id="C1", message_id="m1", conversation_id="c-1")
+        escalated = await haru.ask("환불은요?", customer_id="C1", message_id="m2", conversation_id="c-1")
+        assert failed.ticket is None
+        assert escalated.ticket is not None
+        closed = await haru.close_ticket(escalated.ticket.ticket_id, "환불해 드렸습니다.")
+        assert (closed.answer, closed.state, closed.finished) == ("환불해 드렸습니다.", "DONE", True)
+        assert closed.reply_id != escalated.reply_id
+        assert await haru.resume("c-1") == closed
+        again = await haru.ask("환불은요?", customer_id="C1", message_id="m2", conversation_id="c-1")
+        assert again == escalated, "the same message again is the same run, whatever a person said since"
+
+
+# --------------------------------------------------------------------------- what the ticket says
+
+
+async def test_what_was_not_run_is_not_told_as_tried() -> None:
+    script = [[("look", {"what": "A"})], [("pay", {"what": "B"}), ("look", {"what": "C"})]]
+    run = await engine(ScriptedModel(script), max_steps=2).ask("B 내 주세요", customer_id="C1")
+    assert run.ticket is not None
+    lines = dict(line.split(": ", 1) for line in run.ticket.summary.splitlines())
+    assert lines["시도한 일"] == 'look({"what": "A"})'
+    assert lines["요청되었으나 실행하지 않은 일"] == 'pay({"what": "B"}); look({"what": "C"})'
+
+
+# --------------------------------------------------------------------------- a desk over HTTP
+
+
+class Office:
+    """A ticket desk over HTTP, with numbers of its own: one ticket per key. `faults` say how it answers, in order."""
+
+    def __init__(self, *faults: Fault | int | None) -> None:
+        self.tickets: dict[str, dict[str, Any]] = {}
+        self.asked = 0
+        self._faults = list(faults)
+
+    async def answer(self, request: Request) -> Answer:
+        self.asked += 1
+        wanted = json.loads(request.body)
+        fault = self._faults.pop(0) if self._faults else None
+        if fault != 503:
+            number = f"DESK-{len(self.tickets) + 1}"
+            kept = self.tickets.setdefault(wanted["key"], {**wanted, "ticket_id": number, "all": []})
+            kept["all"].append(wanted["summary"])
+        if isinstance(fault, int):
+            return Answer(status=fault)
+        body = json.dumps({"ticket_id": self.tickets[wanted["key"]]["ticket_id"]}).encode()
+        return Answer(headers={"Content-Type": "application/json"}, pieces=(body,), fault=fault)
+
+
+class HttpDesk:
+    """A client of the office, as a shop would write it: blocking, with the standard library."""
+
+    def __init__(self, url: str) -> None:
+        self._address = url.removeprefix("http://")
+
+    def open(self, ticket: Ticket) -> Ticket:
+        with closing(HTTPConnection(self._address, timeout=30)) as connection:
+            connection.request("POST", "/tickets", ticket.model_dump_json().encode())
+            answered = connection.getresponse()
+            if answered.status != 200:
+                raise OSError(f"the desk says {answered.status}")
+            return ticket.model_copy(update=json.load(answered))
+
+
+FAULTS: dict[str, tuple[Fault | int | None, ...]] = {
+    "well": (),
+    "closes after storing": (Fault.CLOSE,),
+    "resets after storing": (Fault.RESET, Fault.RESET),
+    "cuts its answer off": (Fault.TRUNCATE,),
+    "500 after storing": (500,),
+    "503 before storing": (503, 503),
+    "hangs after storing": (Fault.HANG,),
+}
+
+
+@pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS)
+async def test_a_desk_that_fails_after_storing_has_one_ticket_and_the_customer_reads_its_number(faults) -> None:
+    office = Office(*faults)
+    with LocalServer(office.answer) as server:
+        haru = desked([], desk=HttpDesk(server.base_url), tool_timeout_s=0.5)
+        run = await haru.ask("도와주세요", customer_id="C1")
+    assert run.ticket is not None
+    assert list(office.tickets) == [run.run_id]
+    assert run.ticket.ticket_id == office.tickets[run.run_id]["ticket_id"] == "DESK-1"
+    assert "DESK-1" in run.answer
+    assert [stored.ticket for stored in await haru.store.tickets()] == [run.ticket]
+    assert office.asked == len(faults) + 1
+
+
+async def test_while_the_desk_is_down_no_number_is_told_and_the_next_process_asks_under_the_same_key() -> None:
+    office = Office(*(500,) * 3)
+    with LocalServer(office.answer) as server:
+        haru = desked([], desk=HttpDesk(server.base_url))
+        waiting = await haru.ask("도와주세요", customer_id="C1")
+        assert (waiting.finished, waiting.ticket, waiting.answer) == (False, None, HOLDING_NOTICE)
+        run = await haru.resume(waiting.conversation_id)
+    assert run.ticket is not None
+    assert run.ticket.ticket_id == "DESK-1"
+    assert list(office.tickets) == [run.run_id]
+
+
+async def test_a_later_run_adds_to_the_ticket_at_the_desk() -> None:
+    office = Office()
+    with LocalServer(office.answer) as server:
+        haru = desked([], desk=HttpDesk(server.base_url))
+        first = await haru.ask("도와주세요", customer_id="C1")
+        second = await haru.ask("여보세요?", customer_id="C1", conversation_id=first.conversation_id)
+    assert second.ticket == first.ticket
+    assert list(office.tickets) == [first.run_id]
+    assert "여보세요?" in office.tickets[first.run_id]["all"][1]
+    (stored,) = await haru.store.tickets()
+    assert "여보세요?" in stored.notes[0]
+
+
+@pytest.mark.parametrize("ends", [["접수했습니다."], []], ids=["in an answer", "in a ticket"])
+async def test_a_tool_files_at_the_same_desk_as_the_engine(ends: list[str]) -> None:
+    office = Office()
+    with LocalServer(office.answer) as server:
+        haru = desked([FILE, *ends], desk=HttpDesk(server.base_url))
+        run = await haru.ask("환불해 주세요", customer_id="C1")
+    assert run.finished
+    assert run.ticket is not None
+    assert list(office.tickets) == [run.run_id]
+    assert [stored.ticket.ticket_id for stored in await haru.store.tickets()] == ["DESK-1"]
+    assert run.ticket.ticket_id == "DESK-1"
+
+
+class Odd:
+    """A desk that answers beside the point."""
+
+    def __init__(self, answers: Callable[[Ticket], Any]) -> None:
+        self._answers = answers
+
+    async def open(self, ticket: Ticket) -> Any:
+        return self._answers(ticket)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        lambda ticket: None,
+        lambda ticket: "DESK-9",
+        lambda ticket: ticket.model_copy(update={"key": "of/another"}),
+        lambda ticket: ticket.model_copy(update={"ticket_id": " "}),
+    ],
+    ids=["nothing", "a text", "another's ticket", "no number"],
+)
+async def test_an_answer_beside_the_point_is_no_ticket(answers: Callable[[Ticket], Any]) -> None:
+    haru = desked([], desk=Odd(answers))
+    run = await haru.ask("도와주세요", customer_id="C1")
+    assert (run.finished, run.ticket, run.answer) == (False, None, HOLDING_NOTICE)
+
+
+async def test_an_asynchronous_desk_serves_a_plain_tool_and_is_refused_in_the_event_loop() -> None:
+    class Later:
+        async def open(self, ticket: Ticket) -> Ticket:
+            await asyncio.sleep(0)
+            return ticket.model_copy(update={"ticket_id": "DESK-1"})
+
+    run: Run = await desked([FILE, "접수했습니다."], desk=Later()).ask("환불해 주세요", customer_id="C1")
+    assert run.ticket is not None
+    assert run.ticket.ticket_id == "DESK-1"
+
+    def in_the_loop(session: Session) -> list[Callable[..., Any]]:
+        @tool(read_only=False, idempotent=True)
+        async def create_ticket(summary: str) -> str:
+            """Hand the case to a person, in the event loop."""
+            assert session.desk is not None
+            assert threading.current_thread() is threading.main_thread()
+            return session.desk.file(session, "환불", "높음", summary).ticket_id
+
+        return [create_ticket]
+
+    haru = desked([FILE, "다시 시도하겠습니다."], desk=Later())
+    haru = Engine(haru.app.with_tools(in_the_loop), model=haru.model, store=haru.store, desk=Later(), clock=haru.clock)
+    run = await haru.ask("환불해 주세요", customer_id="C1")
+    assert (run.answer, run.ticket) == ("다시 시도하겠습니다.", None)
