@@ -1,8 +1,9 @@
 """An app: a workflow, a way to make tools, and what the model is told. The one place where these are wired together.
 
 A Haru app is a folder with `states/` (exports `workflow(limits) -> Workflow`), `tools/` (exports `make_tools(session)`,
-and `CustomerSession` where the shop knows its customers), `data/system_prompt.md` and `memory_store/`. It is loaded as
-a package under a name of its own, so two apps live in one process and `sys.path` is not touched.
+and `CustomerSession` and `EXAMPLE_CUSTOMER` where the shop knows its customers), `data/system_prompt.md` and
+`memory_store/`. It is loaded as a package under a name of its own, so two apps live in one process and `sys.path` is
+not touched.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class App:
     limits: Limits = field(default_factory=Limits)
     make_session: Callable[..., Session] = Session
     folder: Path | None = None
+    example_customer: str = "example"
+    """A customer for looking at tools where nobody is named; an app's tools/ may export one as EXAMPLE_CUSTOMER."""
 
     def __post_init__(self) -> None:
         require_sound(self.workflow)
@@ -103,6 +106,7 @@ def load_app(folder: str | Path = ".", *, limits: Limits | None = None) -> App:
         limits=limits,
         make_session=getattr(tools, "CustomerSession", Session),
         folder=path,
+        example_customer=str(getattr(tools, "EXAMPLE_CUSTOMER", "example")),
     )
 
 

@@ -89,8 +89,7 @@ class Engine:
 
     async def aclose(self) -> None:
         """Write down late outcomes that have arrived, then let go of the store and the model."""
-        if self._parts.late:
-            await asyncio.wait(self._parts.late)
+        await self._parts.late.aclose()
         await self.store.aclose()
         close = getattr(self.model, "aclose", None)
         if close is not None:

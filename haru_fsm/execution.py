@@ -17,6 +17,7 @@ from haru_fsm.clock import Clock
 from haru_fsm.conversation import JSON, ResultStatus, ToolCall, ToolResult
 from haru_fsm.effects import Decision, decide, digest_of, same_effect
 from haru_fsm.errors import StoreError
+from haru_fsm.late import LateWrites
 from haru_fsm.stores import LedgerEntry, Outcome, Started, Store
 
 IN_DOUBT_NOTE = "Do not call it again and do not claim that it worked or failed: a person will look into it."
@@ -48,8 +49,8 @@ class Ledger:
     conversation_id: str
     entries: dict[str, LedgerEntry]
     clock: Clock
-    late: set[asyncio.Task[None]] = field(default_factory=set)
-    """Writes of late outcomes that are under way; the engine's own set, so that closing waits for all of them."""
+    late: LateWrites = field(default_factory=LateWrites)
+    """The engine's own, so that closing waits for all of them."""
 
     async def claim(self, call: str, started: Started) -> bool:
         """True when this worker, and nobody else, may run the call now."""
@@ -75,9 +76,8 @@ class Ledger:
 
     def settle_late(self, call: str, outcome: Outcome) -> None:
         """Write an outcome that came after its call was given up; to be called in the event loop."""
-        task = asyncio.ensure_future(self._settle_late(call, outcome))
-        self.late.add(task)
-        task.add_done_callback(self.late.discard)
+        what = f"The outcome of call {call} of conversation {self.conversation_id} ({outcome.status})"
+        self.late.begin(self._settle_late(call, outcome), what)
 
     async def _settle_late(self, call: str, outcome: Outcome) -> None:
         # If the store cannot take it now the call stays in doubt, which is the truth; a person settles it.

@@ -2,7 +2,9 @@
 
 HARU_MODEL              gemini:NAME, openai:NAME, offline, cassette:FILE
 HARU_CASSETTE           a file that all traffic with the model is recorded to
-HARU_DATABASE_URL       sqlite:///PATH, memory:
+HARU_DATABASE_URL       sqlite:///PATH, memory: (a relative PATH is one of the app's folder where it stands in a file
+                        there, else of the current folder)
+HARU_DATABASE_TIMEOUT_S seconds to wait while another process holds the database
 HARU_LIMITS__MAX_STEPS  and every other limit of `Limits`
 GEMINI_API_KEY, GOOGLE_API_KEY, GOOGLE_GEMINI_BASE_URL, HARU_GEMINI_API_VERSION
 """
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
+    DotEnvSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -33,6 +36,29 @@ if TYPE_CHECKING:
 
 DEFAULT_GEMINI = "gemini:gemini-flash-latest"
 DATABASE = "memory_store/haru.db"
+SQLITE = "sqlite:///"
+
+
+class _Secrets(DotEnvSettingsSource):
+    """`.env` in the app's folder."""
+
+    def __call__(self) -> dict[str, Any]:
+        return _beside(self.config.get("env_file"), super().__call__())
+
+
+class _File(TomlConfigSettingsSource):
+    """`haru.toml` in the app's folder."""
+
+    def __call__(self) -> dict[str, Any]:
+        return _beside(self.config.get("toml_file"), super().__call__())
+
+
+def _beside(file: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """What a file says, with a database of a relative path beside that file, wherever the command is run."""
+    url = found.get("database_url")
+    if not (isinstance(file, Path) and isinstance(url, str) and url.startswith(SQLITE) and len(url) > len(SQLITE)):
+        return found
+    return {**found, "database_url": f"{SQLITE}{file.parent / url.removeprefix(SQLITE)}"}
 
 
 class Settings(BaseSettings):
@@ -45,6 +71,7 @@ class Settings(BaseSettings):
     model: str | None = None
     cassette: Path | None = None
     database_url: str | None = None
+    database_timeout_s: float = Field(default=5.0, ge=0, le=3600)
     limits: Limits = Limits()
     gemini_api_version: str | None = None
     gemini_api_key: SecretStr | None = Field(
@@ -61,8 +88,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        toml = TomlConfigSettingsSource(settings_cls)
-        return (init_settings, env_settings, dotenv_settings, toml)
+        return (init_settings, env_settings, _Secrets(settings_cls), _File(settings_cls))
 
     @classmethod
     def for_folder(cls, folder: Path | None, **given: Any) -> Self:
@@ -166,16 +192,15 @@ class Settings(BaseSettings):
         if url is None:
             from haru_fsm.stores.sqlite import SQLiteStore
 
-            return SQLiteStore((folder or Path.cwd()) / DATABASE)
-        kind, _, rest = url.partition(":")
-        if kind == "memory":
+            return SQLiteStore((folder or Path.cwd()) / DATABASE, busy_timeout_s=self.database_timeout_s)
+        if url.partition(":")[0] == "memory":
             from haru_fsm.stores.memory import MemoryStore
 
             return MemoryStore()
-        if kind == "sqlite" and rest.startswith("///") and len(rest) > len("///"):
+        if url.startswith(SQLITE) and len(url) > len(SQLITE):
             from haru_fsm.stores.sqlite import SQLiteStore
 
-            return SQLiteStore(Path(rest.removeprefix("///")))
+            return SQLiteStore(Path(url.removeprefix(SQLITE)), busy_timeout_s=self.database_timeout_s)
         raise SettingsError(
             f"The database address is {url!r}. Use sqlite:///FILE (sqlite:////absolute/FILE) or memory:."
         )

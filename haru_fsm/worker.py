@@ -41,6 +41,7 @@ from haru_fsm.errors import (
     StoreError,
 )
 from haru_fsm.execution import Ledger
+from haru_fsm.late import LateWrites
 from haru_fsm.models import Model
 from haru_fsm.runs import Piece, Run, run_of
 from haru_fsm.services import Services
@@ -64,7 +65,7 @@ class Parts:
     clock: Clock
     desk: TicketDesk | None = None
     """Where tickets are filed; None: in the store."""
-    late: set[asyncio.Task[None]] = field(default_factory=set)
+    late: LateWrites = field(default_factory=LateWrites)
     """Writes of outcomes that came after their call was given up."""
 
 

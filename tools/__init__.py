@@ -23,7 +23,10 @@ from .session import CustomerSession
 from .shop import Shop, open_shop
 from .tickets import ticket_tools
 
-__all__ = ["CustomerSession", "Shop", "make_tools", "open_shop"]
+__all__ = ["EXAMPLE_CUSTOMER", "CustomerSession", "Shop", "make_tools", "open_shop"]
+
+EXAMPLE_CUSTOMER = "C003"
+"""Whose tools are shown where nobody is named."""
 
 _SUBJECTS = (
     order_tools,

@@ -12,7 +12,7 @@ import typer
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.output import complain, say_json, show, tell
 from haru_fsm.cli.wiring import Given, run, text_of
-from haru_fsm.errors import SettingsError, UnknownCustomer
+from haru_fsm.errors import SettingsError
 
 if TYPE_CHECKING:
     from haru_fsm.app import App
@@ -28,7 +28,8 @@ AsCustomer = Annotated[
     typer.Option(
         "--customer",
         metavar="ID",
-        help="Whose tools. Default: those of the customer who wrote last; a shop need not show the same to all.",
+        help="Whose tools. Default: those of the customer who wrote last, else of an example;"
+        " a shop need not show the same to all.",
     ),
 ]
 
@@ -46,7 +47,8 @@ def tools(
     declaration, as a model reads it.
     """
     given = Given(app, db)
-    box = _toolbox(given.load(), customer or run(_latest_customer(given)))
+    loaded = given.load()
+    box = _toolbox(loaded, customer or run(_latest_customer(given)) or loaded.example_customer)
     chosen = box.tools if name is None else (_found(box, name),)
     if as_json:
         objects = [tool_object(each) for each in chosen]
@@ -60,13 +62,11 @@ def tools(
     return exits.OK
 
 
-async def _latest_customer(given: Given) -> str:
-    """The customer of the conversation that moved last. Raises UnknownCustomer where there is none."""
+async def _latest_customer(given: Given) -> str | None:
+    """The customer of the conversation that moved last, if anybody has written yet."""
     async with given.store() as store:
         latest = await store.conversations(limit=1)
-    if not latest:
-        raise UnknownCustomer("Tools belong to a customer, and nobody has written yet. Say whose: --customer C003.")
-    return latest[0].customer_id
+    return latest[0].customer_id if latest else None
 
 
 def _toolbox(app: App, customer: str) -> Toolbox:

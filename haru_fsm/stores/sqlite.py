@@ -43,11 +43,17 @@ PRUNABLE = (
 
 
 class SQLiteStore:
-    """A store in one file. `now` gives seconds since the epoch; it stamps rows and leases, and orders nothing."""
+    """A store in one file. `now` gives seconds since the epoch; it stamps rows and leases, and orders nothing.
 
-    def __init__(self, path: Path | str, *, now: Callable[[], float] = time.time) -> None:
+    `busy_timeout_s`: seconds to wait, each of a few times, while another process holds the database.
+    """
+
+    def __init__(
+        self, path: Path | str, *, now: Callable[[], float] = time.time, busy_timeout_s: float = BUSY_TIMEOUT_S
+    ) -> None:
         self.path = Path(path)
         self._now = now
+        self._busy_timeout_s = busy_timeout_s
         self._lease_s = 15.0
         self._writer = Writer(self._open_for_writing, self._renew, RENEW_S)
         self._readers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="haru-reader")
@@ -61,7 +67,7 @@ class SQLiteStore:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(
-                self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+                self.path, timeout=self._busy_timeout_s, isolation_level=None, check_same_thread=False
             )
         except (sqlite3.Error, OSError) as error:
             raise StoreError(

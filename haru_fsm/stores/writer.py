@@ -210,6 +210,11 @@ def translated(error: sqlite3.Error) -> StoreError:
         advice = "The disk is full. Make room and run `haru resume --all`; nothing was lost."
     elif "locked" in low or "busy" in low:
         advice = "Another process holds the database. Try again when it has finished; nothing was lost."
+    elif "i/o error" in low:
+        advice = (
+            "The disk refused (its health, a quota, a limit on file sizes). Mend that and run `haru resume --all`; "
+            "nothing was lost."
+        )
     elif "unable to open" in low:
         advice = "Check that its folder exists and that you may write there."
     else:

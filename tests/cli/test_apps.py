@@ -129,12 +129,11 @@ def test_one_tool_with_its_declaration(haru: Haru) -> None:
     assert told["parameters"]["required"] == ["order_id"]
 
 
-def test_tools_of_the_customer_who_wrote_last(haru: Haru) -> None:
-    refused = haru("tools")
-    assert refused.code == 2
-    assert "--customer" in refused.err
-    haru("ask", PARCELS, "--customer", "C003")
-    assert haru("tools").code == 0
+def test_tools_of_the_customer_who_wrote_last(haru: Haru, tmp_path: Path) -> None:
+    code = TOOLS.replace("    return [get_stock]", "    return {f'get_stock_of_{session.customer_id}': get_stock}")
+    app = write_app(tmp_path / "shop", tools=code)
+    haru("ask", "재고 있나요?", "--customer", "kim", "--app", str(app))
+    assert [each["name"] for each in haru("tools", "--json", "--app", str(app)).json] == ["get_stock_of_kim"]
 
 
 def test_tools_that_say_nothing_are_told_to(haru: Haru, tmp_path: Path) -> None:

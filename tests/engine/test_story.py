@@ -8,6 +8,7 @@ import threading
 from haru_fsm import Engine
 from haru_fsm.conversation import FailureReason, ModelFailed
 from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.stores.sqlite import SQLiteStore
 from tests.engine.shopless import Tools, engine
 
 
@@ -99,3 +100,29 @@ async def test_an_outcome_that_comes_after_its_time_is_written_down() -> None:
             await asyncio.sleep(0.01)
     assert entry.outcome is not None
     assert entry.outcome.response == {"result": {"paid": "A"}}
+
+
+async def test_an_outcome_that_comes_after_the_engine_was_closed_leaves_the_call_in_doubt(caplog, tmp_path) -> None:
+    let_go, gone = threading.Event(), threading.Event()
+
+    def slow(what: str) -> dict[str, str]:
+        let_go.wait(5)
+        gone.set()
+        return {"paid": what}
+
+    model = ScriptedModel([[("pay", {"what": "A"})], "결제했습니다."])
+    store = SQLiteStore(tmp_path / "haru.db")
+    async with engine(model, tools=Tools(pay=slow), store=store, tool_timeout_s=0.05) as haru:
+        doubtful = await haru.ask("A 결제해 주세요", customer_id="C1")
+    let_go.set()
+    while not caplog.messages:
+        assert gone.wait(5)
+        await asyncio.sleep(0.01)
+    assert "came after the engine was closed" in caplog.text
+    assert "2.0" in caplog.text
+    fresh = SQLiteStore(tmp_path / "haru.db")
+    record = await fresh.load(doubtful.conversation_id)
+    assert record is not None
+    assert record.ledger["2.0"].outcome is None
+    await fresh.aclose()
+    assert not [thread for thread in threading.enumerate() if thread.name == "haru-writer"]

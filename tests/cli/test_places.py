@@ -1,0 +1,70 @@
+"""Where the database is, and which commands need no key and no customer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from haru_fsm.errors import SettingsError
+from haru_fsm.settings import Settings
+from haru_fsm.stores.sqlite import SQLiteStore
+from tests.cli.apps import write_app
+from tests.cli.conftest import PARCELS, Haru
+
+
+def path_of(folder: Path, **given: str) -> Path:
+    store = Settings.for_folder(folder, **given).make_store(folder)
+    assert isinstance(store, SQLiteStore)
+    return store.path
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("haru.toml", 'database_url = "sqlite:///kept/shop.db"'),
+        (".env", "HARU_DATABASE_URL=sqlite:///kept/shop.db"),
+    ],
+)
+def test_a_relative_database_in_a_file_is_beside_that_file(
+    empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str
+) -> None:
+    monkeypatch.delenv("HARU_DATABASE_URL")
+    app = tmp_path / "app"
+    app.mkdir()
+    (app / file).write_text(text, "utf-8")
+    assert path_of(app) == app / "kept/shop.db"
+    assert path_of(app, database_url="sqlite:///mine.db") == Path("mine.db"), "the command line: where it is run"
+    monkeypatch.setenv("HARU_DATABASE_URL", "sqlite:///ours.db")
+    assert path_of(app) == Path("ours.db")
+    monkeypatch.setenv("HARU_DATABASE_URL", "sqlite:////var/ours.db")
+    assert path_of(app) == Path("/var/ours.db")
+
+
+def test_how_long_to_wait_for_a_lock_can_be_set(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARU_DATABASE_TIMEOUT_S", "0.25")
+    store = Settings.for_folder(empty).make_store(empty)
+    assert isinstance(store, SQLiteStore)
+    assert store._open_for_writing().execute("PRAGMA busy_timeout").fetchone() == (250,)
+    monkeypatch.setenv("HARU_DATABASE_TIMEOUT_S", "-1")
+    with pytest.raises(SettingsError, match="HARU_DATABASE_TIMEOUT_S"):
+        Settings.for_folder(empty)
+
+
+def test_closing_a_ticket_asks_no_model(haru: Haru, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = haru("ask", "상담원 연결해 주세요", "--customer", "C003", "--model", "offline", "--json").json
+    ticket = asked["ticket"]["ticket_id"]
+    monkeypatch.setenv("HARU_MODEL", "gemini:gemini-flash-latest")
+    assert haru("ask", PARCELS, "--customer", "C003").code != 0, "there is no key"
+    closed = haru("ticket", "close", ticket, "--reply", "전화드렸습니다.", "--json")
+    assert closed.code == 0
+    assert closed.json["answer"] == "전화드렸습니다."
+
+
+def test_tools_are_shown_before_anybody_has_written(haru: Haru, tmp_path: Path) -> None:
+    shown = haru("tools", "--json")
+    assert shown.code == 0
+    assert "get_my_orders" in {each["name"] for each in shown.json}
+    other = haru("tools", "--app", str(write_app(tmp_path / "other")), "--json")
+    assert [each["name"] for each in other.json] == ["get_stock"]
+    assert haru("tools", "--customer", "C999").code == 2
