@@ -148,9 +148,9 @@ class Settings(BaseSettings):
             raise SettingsError(f"HARU_CASSETTE is {self.cassette}, and so is what is played. Name another file.")
         from haru_fsm.models.cassette import RecordingModel
 
-        return RecordingModel(model, self.cassette, keys=self._keys())
+        return RecordingModel(model, self.cassette, keys=self.secrets())
 
-    def _keys(self) -> list[str]:
+    def secrets(self) -> list[str]:
         """Every secret of these settings."""
         values = (getattr(self, name) for name in type(self).model_fields)
         return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]

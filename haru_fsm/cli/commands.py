@@ -8,7 +8,19 @@ from typing import Annotated, Any
 import typer
 
 from haru_fsm._version import __version__
-from haru_fsm.cli import asking, checking, exits, looking, mending, options, starting, stats, ticketing, tools
+from haru_fsm.cli import (
+    asking,
+    checking,
+    exits,
+    looking,
+    mending,
+    options,
+    replaying,
+    starting,
+    stats,
+    ticketing,
+    tools,
+)
 from haru_fsm.cli.output import say
 
 Version = Annotated[bool, typer.Option("--version", help="Show the version, and leave.")]
@@ -62,6 +74,7 @@ haru.command()(stats.stats)
 haru.command()(ticketing.tickets)
 haru.add_typer(ticket, name="ticket")
 ticket.command()(ticketing.close)
+haru.command()(replaying.replay)
 haru.command()(mending.fork)
 haru.command()(mending.settle)
 haru.command()(mending.verify)

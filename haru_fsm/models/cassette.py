@@ -44,24 +44,35 @@ VOLATILE = (r"HT-[0-9]{10}",)
 """Patterns of what is new in each run: the numbers of tickets."""
 
 
-class RecordingModel:
-    """Another model, with everything that it is asked and says written to a file; `keys` are left out of it.
+class Recorder:
+    """Writes exchanges to a file; `keys` are left out of it.
 
-    A file that is there is gone on with. Several models, also in several processes, may write to the same one: each
+    A file that is there is gone on with. Several recorders, also in several processes, may write to the same one: each
     exchange is one line, appended in one write. It has no reader but you: the file holds what customers wrote.
 
     Raises ModelError for a file that cannot be written.
     """
 
-    def __init__(self, model: Model, path: str | Path, *, keys: Iterable[str] = ()) -> None:
-        self.model = model
-        self._path = Path(path)
+    def __init__(self, path: str | Path, *, keys: Iterable[str] = ()) -> None:
+        self.path = Path(path)
         self._keys = tuple(keys)
         try:
-            _append(self._path, b"")
-            self._tape = read_lines(self._path.read_bytes())
+            _append(self.path, b"")
+            self._tape = read_lines(self.path.read_bytes())
         except OSError as error:
-            raise ModelError(f"The cassette {self._path} cannot be written: {error}. Name another file.") from error
+            raise ModelError(f"The cassette {self.path} cannot be written: {error}. Name another file.") from error
+
+    def note(self, request: ModelRequest, outcome: ModelOutcome) -> None:
+        """Write one exchange down. Raises OSError where that does not work."""
+        _append(self.path, line_bytes(self._tape.add(exchange(request, outcome, self._keys))))
+
+
+class RecordingModel:
+    """Another model, with everything that it is asked and says written to a file: see `Recorder`."""
+
+    def __init__(self, model: Model, path: str | Path, *, keys: Iterable[str] = ()) -> None:
+        self.model = model
+        self._recorder = Recorder(path, keys=keys)
 
     @property
     def name(self) -> str:
@@ -72,10 +83,10 @@ class RecordingModel:
         """What the model says; it is written down before it is handed on. A cancelled request leaves nothing."""
         outcome = await self.model.respond(request)
         try:
-            _append(self._path, line_bytes(self._tape.add(exchange(request, outcome, self._keys))))
+            self._recorder.note(request, outcome)
         except (OSError, TypeError, ValueError):
             # A recorder that fails must not cost the customer the answer.
-            log.exception("the cassette %s could not be written; an exchange is missing from it", self._path)
+            log.exception("the cassette %s could not be written; an exchange is missing from it", self._recorder.path)
         return outcome
 
     async def aclose(self) -> None:

@@ -1,0 +1,304 @@
+"""A stored conversation once more, from its journal, under the app as it is now. Nothing is asked, run or written.
+
+What came from outside or acted on the world is taken from the journal: messages, what the model said, what tools gave.
+All that is decided is decided anew: which row fires, which guard trips, what is refused and with which words, what a
+ticket says; whether the tools that were called are still there and still take these arguments; and whether what the
+model would read is a history that the API accepts. The first thing that comes out otherwise is the difference. After it
+the journal says nothing any more: a model that reads something else, or is asked once more, says something else.
+
+So after a change of the table, of a limit or of a guard it shows which conversations of last week would have taken
+another way, and where, at no cost. Limits that only the world feels (time-outs, retries) show nothing, for their
+outcomes are the journal's; how long things took is the journal's too, so that a deadline trips where it would have.
+What exactly the model was sent is not in the journal: a cassette holds that (`--save` makes one).
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from haru_fsm.app import App
+from haru_fsm.clock import FakeClock
+from haru_fsm.conversation import (
+    OUTSIDE,
+    Conversation,
+    Event,
+    Frozen,
+    HistoryAdopted,
+    MessageReceived,
+    ModelAnswered,
+    ModelEvent,
+    ModelFailed,
+    ResultStatus,
+    Resumed,
+    Step,
+    Ticket,
+    TicketOpened,
+    ToolCall,
+    ToolResult,
+    ToolsExecuted,
+    ToolsRequested,
+    last_request,
+)
+from haru_fsm.errors import NoTransition
+from haru_fsm.execution import Ledger
+from haru_fsm.models import ModelOutcome, ModelRequest
+from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.services import Services
+from haru_fsm.stores import Record
+from haru_fsm.stores.memory import MemoryStore
+from haru_fsm.testing.strict import check_contents
+from haru_fsm.tickets import StoreDesk
+from haru_fsm.toolbox import Refused
+
+VALUE_CHARS = 600
+"""Characters of a value that a difference shows."""
+
+Listener = Callable[[ModelRequest, ModelOutcome], None]
+
+
+class Difference(Frozen):
+    """The first step that came out otherwise, and how: what the journal says, and what happens now.
+
+    `what`: "way" (another state, guard or answer), "event" (decided in other words), "tool" (it is gone, refuses these
+    arguments, or acts where it did not), "contents" (the API would refuse what the model is to read).
+    """
+
+    seq: int
+    kind: str
+    what: str
+    was: str
+    now: str
+
+
+class Replay(Frozen):
+    """What came of it: how many of the steps are the same, and the first that is not."""
+
+    conversation_id: str
+    identical: bool
+    steps: int
+    same: int
+    difference: Difference | None = None
+    definition_changed: bool = False
+    """The table is not the one under which the last run began."""
+
+
+def replay(app: App, record: Record, listen: Listener | None = None) -> Replay:
+    """Run a stored conversation again. `listen` is told each request as it would be made now, and its outcome.
+
+    Raises UnknownCustomer where the app no longer knows the customer, ToolError where its tools cannot be declared.
+    """
+    again = _Again(app, record, listen)
+    same = 0
+    difference: Difference | None = None
+    for step in record.steps:
+        if (difference := again.step(step)) is not None:
+            break
+        same += 1
+    began = [step.event.definition for step in record.steps if isinstance(step.event, MessageReceived)]
+    return Replay(
+        conversation_id=record.summary.conversation_id,
+        identical=difference is None,
+        steps=len(record.steps),
+        same=same,
+        difference=difference,
+        definition_changed=bool(began) and began[-1] != app.definition,
+    )
+
+
+class _Otherwise(Exception):
+    """It does not come to this step now."""
+
+    def __init__(self, what: str, was: str, now: str) -> None:
+        super().__init__(now)
+        self.what, self.was, self.now = what, was, now
+
+
+class _Desk(StoreDesk):
+    """Gives the ticket the number that the journal says; where it was open already, that ticket."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__(store)
+        self.journaled: TicketOpened | None = None
+
+    def open(self, ticket: Ticket) -> Ticket:
+        if self.journaled is None:
+            return ticket
+        filed = self.journaled.ticket
+        if self.journaled.added:
+            return filed
+        return ticket.model_copy(update={"ticket_id": filed.ticket_id, "created_at": filed.created_at})
+
+
+class _Again:
+    """The conversation so far, as it goes now. Up to here it is the journal's."""
+
+    def __init__(self, app: App, record: Record, listen: Listener | None) -> None:
+        self._app = app
+        self._listen = listen
+        self._store = MemoryStore()
+        self._desk = _Desk(self._store)
+        self._clock = FakeClock()
+        self._services: Services | None = None
+        self._run = 0
+        summary = record.summary
+        self._conversation = app.workflow.begin(
+            summary.conversation_id, summary.customer_id, parent=summary.parent, rehearsal=summary.rehearsal
+        )
+
+    def step(self, was: Step) -> Difference | None:
+        """Go one step further; the difference, if there is one."""
+        self._clock.advance(was.event.at - self._clock.now())
+        try:
+            event = self._event(was)
+            stamped = event.model_copy(update={"at": was.event.at, "took_ms": was.event.took_ms})
+            self._conversation = self._advanced(stamped, was)
+            _compare(was, self._conversation.steps[-1])
+        except _Otherwise as found:
+            return Difference(seq=was.seq, kind=was.event.kind, what=found.what, was=found.was, now=found.now)
+        return None
+
+    def _advanced(self, event: Event, was: Step) -> Conversation:
+        workflow, conversation = self._app.workflow, self._conversation
+        try:
+            if isinstance(event, HistoryAdopted):
+                return workflow.adopt(conversation, event)
+            if isinstance(event, Resumed) and conversation.state not in workflow.work:
+                return workflow.strand(conversation, event, was.trip.because if was.trip is not None else "")
+            return workflow.advance(conversation, event)
+        except NoTransition as error:
+            raise _Otherwise("way", _way(was), str(error)) from error
+
+    # -- what happens
+
+    def _event(self, was: Step) -> Event:
+        """What happens next: from the journal where it came from outside or acted on the world, else made anew."""
+        workflow, state, event = self._app.workflow, self._conversation.state, was.event
+        if type(event) in OUTSIDE or isinstance(event, Resumed):
+            return event
+        if type(event) not in workflow.gives.get(state, ()):
+            raise _Otherwise("way", event.kind, f"the work of the state {state} does not give this event")
+        made = self._made(was)
+        if made is not None:
+            return made
+        if isinstance(event, ModelAnswered | ToolsRequested | ModelFailed):
+            self._asked(event)
+        if isinstance(event, ToolsExecuted):
+            self._ran(event)
+        return event
+
+    def _made(self, was: Step) -> Event | None:
+        """The event that the state's work gives at once; None where it acts on the world, which it is kept from."""
+        self._desk.journaled = was.event if isinstance(was.event, TicketOpened) else None
+        services = self._served()
+        try:
+            made = self._app.workflow.work[self._conversation.state](self._conversation, services)
+        except Exception as error:
+            raise _Otherwise("event", was.event.kind, f"the work raises {error!r}") from error
+        if inspect.iscoroutine(made):
+            made.close()
+        return made if isinstance(made, Event) else None
+
+    def _asked(self, event: ModelAnswered | ToolsRequested | ModelFailed) -> None:
+        request = self._request(event)
+        violations = list(check_contents(list(request.contents)))
+        if violations:
+            raise _Otherwise("contents", "a history that was sent", "; ".join(violations))
+        if self._listen is not None:
+            self._listen(request, event)
+
+    def _request(self, event: ModelEvent) -> ModelRequest:
+        return self._served().request(self._conversation, settled=event.settled)
+
+    def _ran(self, event: ToolsExecuted) -> None:
+        _, request = last_request(self._conversation)
+        for result in event.results:
+            call = request.calls[result.position]
+            was, now = _dealt_with(result), self._would_deal_with(call)
+            if not result.repeated and was != now:
+                raise _Otherwise("tool", f"{call.name} {was}", f"{call.name} {now}")
+
+    def _would_deal_with(self, call: ToolCall) -> str:
+        tool = self._served().tools.find(call.name)
+        if tool is None or isinstance(tool.prepare(call.args, call.unusable), Refused):
+            return "was refused"
+        return "may act on the world" if tool.has_effect else "only reads"
+
+    def _served(self) -> Services:
+        conversation = self._conversation
+        if self._services is None or conversation.run != self._run:
+            self._run = conversation.run
+            session = self._app.session(
+                conversation.customer_id,
+                conversation_id=conversation.conversation_id,
+                run=conversation.run,
+                desk=self._desk,
+                clock=self._clock,
+                rehearsal=conversation.rehearsal,
+            )
+            self._services = Services(
+                model=ScriptedModel([]),
+                tools=self._app.toolbox(session),
+                ledger=Ledger(self._store, conversation.conversation_id, {}, self._clock),
+                desk=self._desk,
+                clock=self._clock,
+                limits=self._app.limits,
+                system_prompt=self._app.system_prompt,
+                rehearsal=conversation.rehearsal,
+            )
+        return self._services
+
+
+# --------------------------------------------------------------------------- comparing
+
+
+def _compare(was: Step, now: Step) -> None:
+    """Raises _Otherwise. Not compared: the words in which a trip says why, and which guards were only asked."""
+    if _place(was) != _place(now):
+        raise _Otherwise("way", _way(was), _way(now))
+    changed = list(_changed("", _facts(was.event), _facts(now.event)))
+    if changed:
+        raise _Otherwise(
+            "event",
+            "\n".join(f"{name}: {_shown(before)}" for name, before, _ in changed),
+            "\n".join(f"{name}: {_shown(after)}" for name, _, after in changed),
+        )
+
+
+def _place(step: Step) -> tuple[Any, ...]:
+    trip = step.trip
+    return (step.state, step.rests, step.answer, trip and (trip.guard, trip.figure, trip.limit))
+
+
+def _way(step: Step) -> str:
+    told = f"→ {step.state}{' (rests)' if step.rests else ''}{f', {step.answer}' if step.answer else ''}"
+    return told if step.trip is None else f"{told}, {step.trip.guard}: {step.trip.because}"
+
+
+def _facts(event: Event) -> dict[str, Any]:
+    facts = event.model_dump(mode="json", exclude={"at", "took_ms"})
+    if isinstance(event, TicketOpened):
+        del facts["ticket"]["created_at"]
+    return facts
+
+
+def _changed(name: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The smallest parts that differ, by their names."""
+    if isinstance(was, dict) and isinstance(now, dict):
+        for key in {**was, **now}:
+            yield from _changed(f"{name}.{key}" if name else str(key), was.get(key), now.get(key))
+    elif was != now:
+        yield name, was, now
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= VALUE_CHARS else text[: VALUE_CHARS - 1] + "…"
+
+
+def _dealt_with(result: ToolResult) -> str:
+    if result.status is ResultStatus.FAILED and not result.ran:
+        return "was refused"
+    return "may act on the world" if result.effect else "only reads"
