@@ -14,6 +14,8 @@ import pytest
 from tests.docs.reading import ROOT, Block, Typed, blocks, documents, session
 
 PYTHON = [block for document in documents() for block in blocks(document, "python")]
+CONSOLES = [document for document in documents() if document != "README.ko.md" and blocks(document, "console")]
+"""The Korean README has the English one's blocks: another test holds them equal."""
 MINTED = re.compile(r"c-[0-9a-f]{10}|HT-[0-9]{10}")
 """Ids of conversations and tickets, which are new in each run."""
 
@@ -51,10 +53,11 @@ def test_python_runs(block: Block, tmp_path: Path, environment: dict[str, str]) 
     assert ended.returncode == 0, f"{block}\n{ended.stderr}"
 
 
-def test_what_is_typed_prints_what_is_said(tmp_path: Path, environment: dict[str, str]) -> None:
-    """The README from its first prompt to its last, in one shell."""
+@pytest.mark.parametrize("document", CONSOLES)
+def test_what_is_typed_prints_what_is_said(document: str, tmp_path: Path, environment: dict[str, str]) -> None:
+    """A document from its first prompt to its last, in one shell."""
     ids: dict[str, str] = {}
-    typed = [(block, line) for block in blocks("README.md", "console") for line in session(block)]
+    typed = [(block, line) for block in blocks(document, "console") for line in session(block)]
     for block, line in typed:
         if line.command.startswith("export "):
             name, _, value = line.command.removeprefix("export ").partition("=")
