@@ -217,7 +217,7 @@ class _Again:
         for result in event.results:
             call = request.calls[result.position]
             was, now = _dealt_with(result), self._would_deal_with(call)
-            if not result.repeated and was != now:
+            if was != now:
                 raise _Otherwise("tool", f"{call.name} {was}", f"{call.name} {now}")
 
     def _would_deal_with(self, call: ToolCall) -> str:

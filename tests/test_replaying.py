@@ -243,6 +243,15 @@ async def test_money_and_time_are_those_of_the_journal() -> None:
     assert difference(app(deadline_s=4.0), record).now.startswith("→ ESCALATE_TICKET, Deadline(4.0)")
 
 
+async def test_the_time_that_decided_work_took_is_the_journals_too() -> None:
+    record = await _looked()
+    observed = next(step for step in record.steps if isinstance(step.event, ObservationAppended))
+    slow = observed.model_copy(update={"event": observed.event.model_copy(update={"took_ms": 5000})})
+    steps = tuple(slow if step is observed else step for step in record.steps)
+    found = difference(app(deadline_s=4.0), dataclasses.replace(record, steps=steps))
+    assert (found.seq, found.kind) == (observed.seq, "observation_appended")
+
+
 async def test_a_table_without_the_row() -> None:
     """Whoever has had an answer may not write again."""
     async with engine(ScriptedModel(["네", "네"])) as haru:

@@ -40,6 +40,22 @@ def test_a_conversation_with_gemini_is_played_without_key_or_network(
     assert len(gemini.received) == 2
 
 
+def test_keys_of_the_settings_are_left_out_whatever_they_look_like(
+    haru: Haru, tmp_path: Path, cassette: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "of-no-known-shape"
+    with FakeGemini([reply(f"제 키는 {secret}입니다.")]) as gemini:
+        monkeypatch.setenv("GEMINI_API_KEY", secret)
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
+        monkeypatch.setenv("HARU_CASSETTE", str(cassette))
+        app = str(write_app(tmp_path / "app"))
+        asked = haru("ask", "키?", "--customer", "c", "--app", app, "--json").json
+        haru("replay", asked["conversation_id"], "--app", app, "--save", f"{cassette}.again")
+    for file in (cassette, Path(f"{cassette}.again")):
+        assert secret not in file.read_text("utf-8")
+        assert "제 키는 [key]입니다." in file.read_text("utf-8")
+
+
 def test_what_a_conversation_cost_is_shown(haru: Haru, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Per step, per run and conversation, by model and by day: $0.30 and $2.50 for a million tokens."""
     app = str(write_app(tmp_path / "app"))
