@@ -7,16 +7,17 @@ one, because a large request may cost more per token than two small ones.
 A model is named by who sells it and its name there. One that the list does not know costs None: tokens are counted,
 money is not guessed. `OfflineModel` is in no list either; nobody asks money for it.
 
-The package and its list take about a quarter of a second to load, so they are loaded when the first reply is there.
+The package and its list take about a tenth of a second to load, so they are loaded when the first reply is there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from haru_fsm.conversation import Usage
+from haru_fsm.conversation import COST_DIGITS, Usage
 from haru_fsm.models.tokens import MOST_OUTPUT_TOKENS
 
 if TYPE_CHECKING:
@@ -34,15 +35,95 @@ def priced(usage: Usage, *, seller: str, model: str, at: float) -> Usage:
     """
     if not usage.total or not seller or usage.cost_usd is not None:
         return usage
-    prompt = usage.prompt + usage.tool
-    found = _calculated(seller, model, at, prompt, min(usage.cached, prompt), usage.thoughts + usage.answer)
-    if found is None:
+    tariff = tariff_of(seller, model, int(at // 60))
+    if tariff is None:
         return usage
-    return usage.model_copy(update={"cost_usd": float(found.total_price)})
+    cost = tariff.usd(usage.prompt + usage.tool, usage.cached, usage.thoughts + usage.answer)
+    return usage.model_copy(update={"cost_usd": cost})
 
 
-LONG = 10**9
-"""Tokens of a prompt that is in the highest tier of every price."""
+# --------------------------------------------------------------------------- tariffs
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """US dollars for one token of each kind, in requests whose prompt is longer than `above`; and for the request."""
+
+    above: int
+    prompt: float
+    cached: float
+    answer: float
+    request: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tariff:
+    """What a model costs in one minute, and its window. Asking the price list takes a hundred times as long."""
+
+    tiers: tuple[Rates, ...]
+    window: int | None = None
+
+    def usd(self, prompt: int, cached: int, answer: int) -> float:
+        """US dollars of one request. More cached tokens than there are in the prompt are not believed."""
+        rates = next(tier for tier in reversed(self.tiers) if prompt > tier.above or not tier.above)
+        cached = min(cached, prompt)
+        tokens = (prompt - cached) * rates.prompt + cached * rates.cached + answer * rates.answer
+        return round(rates.request + tokens, COST_DIGITS)
+
+    @property
+    def dearest_token(self) -> float:
+        """US dollars of the dearest token of all."""
+        return max(max(tier.prompt, tier.cached, tier.answer) for tier in self.tiers)
+
+
+@lru_cache(maxsize=512)
+def tariff_of(seller: str, model: str, minute: int) -> Tariff | None:
+    """A model's tariff in this minute since the epoch, for some are cheaper at night; None where nobody knows it."""
+    from genai_prices.types import TieredPrices
+
+    found = _calculated(seller, model, minute)
+    if found is None:
+        return None
+    tiered = [price for price in vars(found.model_price).values() if isinstance(price, TieredPrices)]
+    starts = sorted({0, *(tier.start for price in tiered for tier in price.tiers)})
+    tiers = (_rates(seller, model, minute, above) for above in starts)
+    return Tariff(tuple(tier for tier in tiers if tier is not None), found.model.context_window)
+
+
+def _rates(seller: str, model: str, minute: int, above: int) -> Rates | None:
+    """The rates of a tier: what a prompt costs that is just in it, alone, cached, and with one token of a reply."""
+    prompt = above + 1
+    counts = ((0, 0, 0), (prompt, 0, 0), (prompt, prompt, 0), (prompt, 0, 1))
+    found = [_calculated(seller, model, minute, *each) for each in counts]
+    request, alone, cached, replied = (each.total_price if each is not None else None for each in found)
+    if request is None or alone is None or cached is None or replied is None:
+        return None
+    return Rates(
+        above,
+        prompt=float((alone - request) / prompt),
+        cached=float((cached - request) / prompt),
+        answer=float(replied - alone),
+        request=float(request),
+    )
+
+
+def _calculated(
+    seller: str, model: str, minute: int, prompt: int = 0, cached: int = 0, answer: int = 0
+) -> PriceCalculation | None:
+    from genai_prices import Usage as Counted
+    from genai_prices import calc_price
+
+    counted = Counted(input_tokens=prompt, cache_read_tokens=cached, output_tokens=answer)
+    name, when = model.removeprefix("models/"), datetime.fromtimestamp(minute * 60, UTC)
+    try:
+        if "://" in seller:
+            return calc_price(counted, name, provider_api_url=seller, genai_request_timestamp=when)
+        return calc_price(counted, name, provider_id=SELLERS.get(seller, seller), genai_request_timestamp=when)
+    except (LookupError, ValueError):
+        return None
+
+
+# --------------------------------------------------------------------------- the worst case
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,29 +146,13 @@ def dearest(spec: str, *, at: float, window: int | None = None) -> Dearest:
     kind, _, name = spec.partition(":")
     if kind not in SELLERS:
         return Dearest(usd=0.0, usd_per_token=0.0) if kind == "offline" else Dearest()
-    found = _calculated(kind, name, at, LONG, 0, LONG)
-    window = (found.model.context_window if found is not None else None) or window
-    per_token = float(max(found.input_price, found.output_price) / LONG) if found is not None else None
+    tariff = tariff_of(kind, name, int(at // 60))
+    window = (tariff.window if tariff is not None else None) or window
+    per_token = tariff.dearest_token if tariff is not None else None
     if window is None:
         return Dearest(usd_per_token=per_token)
     if kind != "gemini":
         return Dearest(window, window * per_token if per_token is not None else None, per_token)
     # Gemini's window is that of the prompt; the reply has room of its own, and another price.
-    whole = _calculated(kind, name, at, window, 0, MOST_OUTPUT_TOKENS)
-    return Dearest(window + MOST_OUTPUT_TOKENS, float(whole.total_price) if whole is not None else None, per_token)
-
-
-def _calculated(
-    seller: str, model: str, at: float, prompt: int = 0, cached: int = 0, answer: int = 0
-) -> PriceCalculation | None:
-    from genai_prices import Usage as Counted
-    from genai_prices import calc_price
-
-    counted = Counted(input_tokens=prompt, cache_read_tokens=cached, output_tokens=answer)
-    name, when = model.removeprefix("models/"), datetime.fromtimestamp(at, UTC)
-    try:
-        if "://" in seller:
-            return calc_price(counted, name, provider_api_url=seller, genai_request_timestamp=when)
-        return calc_price(counted, name, provider_id=SELLERS.get(seller, seller), genai_request_timestamp=when)
-    except (LookupError, ValueError):
-        return None
+    usd = tariff.usd(window, 0, MOST_OUTPUT_TOKENS) if tariff is not None else None
+    return Dearest(window + MOST_OUTPUT_TOKENS, usd, per_token)

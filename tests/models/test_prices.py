@@ -75,6 +75,32 @@ def test_any_counts_have_a_price(prompt: int, cached: int, thoughts: int, tool: 
 @pytest.mark.parametrize(
     ("seller", "model"),
     [
+        ("google", FLASH),
+        ("google", "gemini-2.5-pro"),
+        ("google", "gemini-3-pro-preview"),
+        ("openai", "gpt-5"),
+        ("openai", "gpt-4o-mini"),
+        ("anthropic", "claude-sonnet-4-5"),
+        ("deepseek", "deepseek-chat"),
+        ("perplexity", "sonar-pro"),
+    ],
+)
+@given(prompt=counts, share=st.floats(0, 1), answer=counts, at=st.integers(1_700_000_000, 1_900_000_000))
+def test_the_figure_is_that_of_the_price_list(
+    seller: str, model: str, prompt: int, share: float, answer: int, at: int
+) -> None:
+    """In every tier, at every hour, with prices per request too: our rates give what the list itself gives."""
+    cached = int(prompt * share)
+    counted = Counted(input_tokens=prompt, cache_read_tokens=cached, output_tokens=answer)
+    when = datetime.fromtimestamp(at, UTC)
+    expected = calc_price(counted, model, provider_id=seller, genai_request_timestamp=when).total_price
+    usage = Usage(prompt=prompt, cached=cached, answer=answer)
+    assert (cost(usage, model, seller, at) or 0.0) == pytest.approx(float(expected) if usage.total else 0.0, abs=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("seller", "model"),
+    [
         ("gemini", "nobody-knows-it"),
         ("", "gpt-4o"),
         ("nobody", "gpt-4o"),
