@@ -44,6 +44,7 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.errors import NoTransition
 from haru_fsm.execution import Ledger
+from haru_fsm.machine import STRANDED
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.services import Services
@@ -82,7 +83,7 @@ class Replay(Frozen):
     same: int
     difference: Difference | None = None
     definition_changed: bool = False
-    """The table is not the one under which the last run began."""
+    """The table or the tools are not those under which the last run was worked on."""
 
 
 def replay(app: App, record: Record, listen: Listener | None = None) -> Replay:
@@ -97,14 +98,15 @@ def replay(app: App, record: Record, listen: Listener | None = None) -> Replay:
         if (difference := again.step(step)) is not None:
             break
         same += 1
-    began = [step.event.definition for step in record.steps if isinstance(step.event, MessageReceived)]
+    noted = [step.event.definition for step in record.steps if isinstance(step.event, MessageReceived | Resumed)]
+    known = [definition for definition in noted if definition]
     return Replay(
         conversation_id=record.summary.conversation_id,
         identical=difference is None,
         steps=len(record.steps),
         same=same,
         difference=difference,
-        definition_changed=bool(began) and began[-1] != app.definition,
+        definition_changed=bool(known) and known[-1] != again.definition(),
     )
 
 
@@ -148,6 +150,10 @@ class _Again:
             summary.conversation_id, summary.customer_id, parent=summary.parent, rehearsal=summary.rehearsal
         )
 
+    def definition(self) -> str:
+        """The digest of what it is run under now."""
+        return self._app.definition(self._served().tools)
+
     def step(self, was: Step) -> Difference | None:
         """Go one step further; the difference, if there is one."""
         self._clock.advance(was.event.at - self._clock.now())
@@ -165,8 +171,10 @@ class _Again:
         try:
             if isinstance(event, HistoryAdopted):
                 return workflow.adopt(conversation, event)
-            if isinstance(event, Resumed) and conversation.state not in workflow.work:
-                return workflow.strand(conversation, event, was.trip.because if was.trip is not None else "")
+            if was.trip is not None and was.trip.guard in STRANDED:
+                return workflow.strand(conversation, event, was.trip.guard, was.trip.because)
+            if isinstance(event, Resumed) and not workflow.accepts(conversation.state, Resumed):
+                return workflow.stay(conversation, event)
             return workflow.advance(conversation, event)
         except NoTransition as error:
             raise _Otherwise("way", _way(was), str(error)) from error

@@ -42,13 +42,13 @@ from haru_fsm.errors import (
 )
 from haru_fsm.execution import Ledger
 from haru_fsm.late import LateWrites
+from haru_fsm.machine import CHANGED, RESUMED_TOO_OFTEN
 from haru_fsm.models import Model
 from haru_fsm.runs import Piece, Run, run_of
 from haru_fsm.services import Services
 from haru_fsm.stores import LedgerEntry, Record, Store
 from haru_fsm.tickets import StoreDesk, TicketDesk
 
-CHANGED = "definition_changed"
 APPEND_ATTEMPTS = 3
 APPEND_PAUSE_S = 0.1
 
@@ -178,7 +178,7 @@ class Worker:
         elif app.workflow.accepts(conversation.state, Resumed):
             self._advance(event)
         elif self._resumed_too_often():
-            self._strand(event, "resumed_too_often", f"the run was taken up again {app.limits.max_resumes} times")
+            self._strand(event, RESUMED_TOO_OFTEN, f"the run was taken up again {app.limits.max_resumes} times")
         else:
             self._conversation = app.workflow.stay(conversation, self._stamped(event))
 

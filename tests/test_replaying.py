@@ -130,7 +130,7 @@ def test_whatever_happened_comes_out_the_same(script: Any, does: Any, chosen: An
 async def _left_unfinished(haru: Engine, conversation_id: str) -> None:
     """A process has taken the message, and died."""
     begun = haru.app.workflow.begin(conversation_id, "C1")
-    message = MessageReceived(text="질문", definition=haru.app.definition)
+    message = MessageReceived(text="질문")
     await haru.store.append(haru.app.workflow.advance(begun, message), expected_seq=0, owner=None, over=None, lease_s=0)
 
 
