@@ -36,7 +36,8 @@ from haru_fsm.errors import (
     UnknownConversation,
     UnknownTicket,
 )
-from haru_fsm.json_safe import safe_text
+from haru_fsm.ids import checked
+from haru_fsm.json_safe import json_safe, safe_text
 from haru_fsm.models import Model
 from haru_fsm.runs import Piece, Run, run_of
 from haru_fsm.stores import Outcome, Record, Store
@@ -115,8 +116,8 @@ class Engine:
         customer's), ConversationBusy (a run is going on), StoreError.
         """
         message = self._message(text, message_id)
-        self.app.session(customer_id)
-        conversation_id = conversation_id or _conversation_for(customer_id, message_id)
+        self.app.session(checked("customer's number", customer_id))
+        conversation_id = _conversation(conversation_id) or _conversation_for(customer_id, message_id)
         while True:
             record = await self.store.load(conversation_id)
             if record is not None and record.summary.customer_id != customer_id:
@@ -227,6 +228,7 @@ class Engine:
         entry = record.ledger.get(call)
         if entry is None or entry.started is None:
             raise UnknownCall(f"Conversation {conversation_id} has no call {call} in doubt. `haru show` lists them.")
+        outcome = outcome.model_copy(update={"response": json_safe(outcome.response)})
         if not await self.store.note(conversation_id, call, outcome):
             raise UnknownCall(f"Conversation {conversation_id}: how call {call} ended is known already. It stays so.")
 
@@ -254,14 +256,14 @@ class Engine:
         unfinished: `resume` finishes it. Raises SettingsError (an empty history), UnknownCustomer, ConversationMoved
         (the conversation exists already).
         """
-        session = self.app.session(customer_id)
+        session = self.app.session(checked("customer's number", customer_id))
         history, repairs = repaired(contents)
         if not history:
             raise SettingsError("The history is empty. Give at least one turn.")
         question = None
         if history[-1]["role"] == "user" and (question := content_text(history[-1]).strip()):
             history = history[:-1]
-        begun = self.app.workflow.begin(conversation_id or f"c-{secrets.token_hex(5)}", customer_id)
+        begun = self.app.workflow.begin(_conversation(conversation_id) or f"c-{secrets.token_hex(5)}", customer_id)
         adopted = HistoryAdopted(contents=history, repairs=repairs, at=round(self.clock.now(), 3))
         conversation = self.app.workflow.adopt(begun, adopted)
         if question:
@@ -286,10 +288,12 @@ class Engine:
             raise SettingsError(
                 f"The message has {len(text):,} characters; at most {MESSAGE_CHARS:,} are taken. Shorten it."
             )
+        if message_id is not None:
+            checked("message's id", message_id)
         return MessageReceived(text=text, message_id=message_id)
 
     async def _load(self, conversation_id: str) -> Record:
-        record = await self.store.load(conversation_id)
+        record = await self.store.load(checked("conversation's id", conversation_id))
         if record is None:
             raise UnknownConversation(f"There is no conversation {conversation_id}. `haru list` shows those there are.")
         return record
@@ -321,6 +325,11 @@ class Engine:
         if record is None:
             return Worker(self._parts, self.app.workflow.begin(conversation_id, customer_id), None, watch)
         return Worker(self._parts, self._rebuilt(record), record, watch)
+
+
+def _conversation(conversation_id: str | None) -> str | None:
+    """The id that was given. Raises SettingsError for one that cannot be; '' is as good as none."""
+    return checked("conversation's id", conversation_id) if conversation_id else None
 
 
 def _conversation_for(customer_id: str, message_id: str | None) -> str:

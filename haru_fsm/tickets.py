@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from haru_fsm.conversation import Conversation, ResultStatus, Resumed, Ticket, ToolResult
 from haru_fsm.errors import NotDone
 from haru_fsm.handover import summarise
+from haru_fsm.json_safe import safe_text
 from haru_fsm.toolbox.threads import THREADS
 
 if TYPE_CHECKING:
@@ -73,14 +74,14 @@ class StoreDesk:
             key=key,
             conversation_id=session.conversation_id,
             customer_id=session.customer_id,
-            category=category,
-            urgency=urgency,
-            summary=summary,
+            category=safe_text(category),
+            urgency=safe_text(urgency),
+            summary=safe_text(summary),
             created_at=session.now(),
             rehearsal=session.rehearsal,
         )
         if self._loop is not None:
-            ticket = self._ask_blocking(self._loop, ticket).model_copy(update={"summary": summary})
+            ticket = self._ask_blocking(self._loop, ticket).model_copy(update={"summary": ticket.summary})
         self._open = self._store.file_ticket(ticket)
         return self._open
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from haru_fsm.conversation import Conversation, Step, Ticket, self_contained
 from haru_fsm.errors import ConversationMoved, FormatTooNew, JournalDamaged, SettingsError, UnknownConversation
+from haru_fsm.ids import checked
 from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, Store
 
 KIND = "haru_fsm export"
@@ -54,7 +55,7 @@ async def export(store: Store, conversation_ids: Iterable[str] | None = None) ->
     yield _line({"kind": KIND, "format": FORMAT})
     count = 0
     for conversation_id in conversation_ids:
-        record = await store.load(conversation_id)
+        record = await store.load(checked("conversation's id", conversation_id))
         if record is None:
             raise UnknownConversation(f"There is no conversation {conversation_id}. `haru list` shows those there are.")
         tickets = await store.tickets(conversation_id=conversation_id)
@@ -89,7 +90,7 @@ def _line(content: dict[str, Any]) -> str:
 
 
 def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return hashlib.blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
 
 
 # --------------------------------------------------------------------------- in
@@ -114,7 +115,7 @@ def _checked(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         if number == 1:
             if content.get("kind") != KIND:
                 raise SettingsError("This is no export of haru_fsm: its first line does not say so.")
-            if content["format"] > FORMAT:
+            if content.get("format", 0) > FORMAT:
                 raise FormatTooNew(
                     f"The export has format {content['format']}, newer than this haru_fsm knows. Update it."
                 )
@@ -144,31 +145,37 @@ async def _store(store: Store, content: dict[str, Any]) -> bool:
         steps = tuple(map(self_contained, _STEPS.validate_python(content["steps"])))
         ledger = [_entry(entry) for entry in content["ledger"]]
         tickets = [Ticket.model_validate(ticket) for ticket in content["tickets"]]
-    except ValidationError as error:
+        conversation = Conversation(
+            conversation_id=checked("conversation's id", content["conversation_id"]),
+            customer_id=checked("customer's number", content["customer_id"]),
+            state=steps[-1].state,
+            resting=steps[-1].rests,
+            steps=steps,
+            parent=content["parent"],
+            rehearsal=content["rehearsal"],
+        )
+    except (ValidationError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise SettingsError(
-            f"Conversation {content['conversation_id']} of the export cannot be read: {error}"
+            f"Conversation {content.get('conversation_id')} of the export cannot be read: {error!r}. "
+            "It was not stored, nor what comes after it."
         ) from error
-    conversation = Conversation(
-        conversation_id=content["conversation_id"],
-        customer_id=content["customer_id"],
-        state=steps[-1].state,
-        resting=steps[-1].rests,
-        steps=steps,
-        parent=content["parent"],
-        rehearsal=content["rehearsal"],
-    )
-    if await store.load(conversation.conversation_id) is not None:
+    known = await store.load(conversation.conversation_id)
+    if known is not None and known.steps:
         return False
     for ticket in tickets:
         store.file_ticket(ticket)
+    begun = replace(conversation, state=steps[0].source, resting=True, steps=())
     try:
+        if known is None:
+            await store.append(begun, expected_seq=0, owner=None, over=None, lease_s=0)
+        # The ledger first: a run that can be taken up must never be there without its claims, at no instant.
+        for entry in ledger:
+            for what in (entry.started, entry.outcome):
+                if what is not None:
+                    await store.note(conversation.conversation_id, entry.call, what)
         await store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0)
     except ConversationMoved:
         return False
-    for entry in ledger:
-        for what in (entry.started, entry.outcome):
-            if what is not None:
-                await store.note(conversation.conversation_id, entry.call, what)
     return True
 
 

@@ -143,7 +143,8 @@ def import_(
 ) -> int:
     """Store the conversations of an export. A file that is cut off or changed is refused whole."""
     try:
-        lines = file.read_text("utf-8").splitlines()
+        # Not splitlines(): what customers write may hold line breaks of other kinds, and an export has only this one.
+        lines = file.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
 

@@ -19,6 +19,7 @@ import typer
 from haru_fsm.cli import exits
 from haru_fsm.cli.output import complain, tell
 from haru_fsm.errors import AppError, SettingsError, UnknownConversation
+from haru_fsm.ids import checked
 
 if TYPE_CHECKING:
     from haru_fsm.app import App
@@ -97,7 +98,7 @@ class Given:
 
 async def known(store: Store, conversation_id: str) -> Record:
     """A conversation that must be there. Raises UnknownConversation."""
-    record = await store.load(conversation_id)
+    record = await store.load(checked("conversation's id", conversation_id))
     if record is None:
         raise UnknownConversation(f"There is no conversation {conversation_id}. `haru list` shows those there are.")
     return record

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from haru_fsm.conversation import FailureReason, ModelAnswered, ModelFailed, ToolsRequested, Usage
+from haru_fsm.json_safe import json_safe, safe_text
 from haru_fsm.models import ModelOutcome, ModelRequest
 
 Line = str | Sequence[tuple[str, dict[str, Any]]] | ModelOutcome
@@ -14,14 +15,14 @@ Line = str | Sequence[tuple[str, dict[str, Any]]] | ModelOutcome
 
 def calls(*wanted: tuple[str, dict[str, Any]], text: str = "", **facts: Any) -> ToolsRequested:
     """A reply that asks for these tools, with a text beside the calls if one is given."""
-    parts: list[dict[str, Any]] = [{"text": text}] if text else []
-    parts += [{"functionCall": {"name": name, "args": args}} for name, args in wanted]
+    parts: list[dict[str, Any]] = [{"text": safe_text(text)}] if text else []
+    parts += [{"functionCall": {"name": name, "args": json_safe(args)}} for name, args in wanted]
     return ToolsRequested(content={"role": "model", "parts": parts}, **facts)
 
 
 def answer(text: str, **facts: Any) -> ModelAnswered:
     """A reply that is an answer."""
-    return ModelAnswered(content={"role": "model", "parts": [{"text": text}]}, **facts)
+    return ModelAnswered(content={"role": "model", "parts": [{"text": safe_text(text)}]}, **facts)
 
 
 class ScriptedModel:

@@ -64,6 +64,14 @@ def test_export_and_import(haru: Haru, empty: Path, conversation: str) -> None:
     assert haru("import", "nothing.jsonl").code == 2
 
 
+def test_line_breaks_of_other_kinds_break_no_export(haru: Haru, empty: Path) -> None:
+    text = "첫 줄\u2028둘째 줄\x85셋째\x1c넷째\r다섯째"
+    asked = haru("ask", "-", "--customer", "C003", "--json", typed=text).json["conversation_id"]
+    (empty / "all.jsonl").write_bytes(haru("export").out.encode())
+    assert haru("import", "all.jsonl", "--db", "sqlite:///moved.db").code == 0
+    assert haru("show", asked, "--db", "sqlite:///moved.db", "--json").json["steps"][0]["event"]["text"] == text
+
+
 def test_prune_forgets_only_what_rested_long(haru: Haru, conversation: str) -> None:
     assert haru("prune", "--older-than", "90d", "--json").json == {"forgotten": 0}
     refused = haru("prune", "--older-than", "soon")
