@@ -60,7 +60,6 @@ the world, and all that came before is made durable first."""
 
 
 CHANGED, RESUMED_TOO_OFTEN = "definition_changed", "resumed_too_often"
-STRANDED = frozenset((CHANGED, RESUMED_TOO_OFTEN))
 """The two reasons, beside the table's own, for which a run goes to a person: see `Workflow.strand`."""
 
 # --------------------------------------------------------------------------- the table

@@ -27,7 +27,6 @@ from haru_fsm.conversation import (
     Event,
     Frozen,
     HistoryAdopted,
-    MessageReceived,
     ModelAnswered,
     ModelEvent,
     ModelFailed,
@@ -42,9 +41,10 @@ from haru_fsm.conversation import (
     ToolsRequested,
     last_request,
 )
+from haru_fsm.definition import carried
 from haru_fsm.errors import NoTransition
 from haru_fsm.execution import Ledger
-from haru_fsm.machine import STRANDED
+from haru_fsm.machine import CHANGED, RESUMED_TOO_OFTEN
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.services import Services
@@ -53,6 +53,7 @@ from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.tickets import StoreDesk
 from haru_fsm.toolbox import Refused
+from haru_fsm.worker import resumed_too_often
 
 VALUE_CHARS = 600
 """Characters of a value that a difference shows."""
@@ -83,7 +84,7 @@ class Replay(Frozen):
     same: int
     difference: Difference | None = None
     definition_changed: bool = False
-    """The table or the tools are not those under which the last run was worked on."""
+    """Rows, kinds of guards or tools are not those under which the last run was worked on."""
 
 
 def replay(app: App, record: Record, listen: Listener | None = None) -> Replay:
@@ -94,19 +95,17 @@ def replay(app: App, record: Record, listen: Listener | None = None) -> Replay:
     again = _Again(app, record, listen)
     same = 0
     difference: Difference | None = None
-    for step in record.steps:
+    for step in again.journal.steps:
         if (difference := again.step(step)) is not None:
             break
         same += 1
-    noted = [step.event.definition for step in record.steps if isinstance(step.event, MessageReceived | Resumed)]
-    known = [definition for definition in noted if definition]
     return Replay(
         conversation_id=record.summary.conversation_id,
         identical=difference is None,
         steps=len(record.steps),
         same=same,
         difference=difference,
-        definition_changed=bool(known) and known[-1] != again.definition(),
+        definition_changed=again.definition_changed,
     )
 
 
@@ -149,10 +148,12 @@ class _Again:
         self._conversation = app.workflow.begin(
             summary.conversation_id, summary.customer_id, parent=summary.parent, rehearsal=summary.rehearsal
         )
+        self.journal = app.workflow.replay(self._conversation, record.steps)
 
-    def definition(self) -> str:
-        """The digest of what it is run under now."""
-        return self._app.definition(self._served().tools)
+    @property
+    def definition_changed(self) -> bool:
+        """The last run was worked on under rows, guards or tools that are not these."""
+        return carried(self.journal) not in ("", self._app.definition(self._served().tools))
 
     def step(self, was: Step) -> Difference | None:
         """Go one step further; the difference, if there is one."""
@@ -171,13 +172,22 @@ class _Again:
         try:
             if isinstance(event, HistoryAdopted):
                 return workflow.adopt(conversation, event)
-            if was.trip is not None and was.trip.guard in STRANDED:
-                return workflow.strand(conversation, event, was.trip.guard, was.trip.because)
+            if was.trip is not None and was.trip.guard == CHANGED:
+                # That an app was changed while the run was open is a fact like a crash: it came from outside.
+                return workflow.strand(conversation, event, CHANGED, was.trip.because)
             if isinstance(event, Resumed) and not workflow.accepts(conversation.state, Resumed):
-                return workflow.stay(conversation, event)
+                return self._taken_up(event)
             return workflow.advance(conversation, event)
         except NoTransition as error:
             raise _Otherwise("way", _way(was), str(error)) from error
+
+    def _taken_up(self, event: Resumed) -> Conversation:
+        """Where the table says nothing of `resumed`."""
+        app, conversation = self._app, self._conversation
+        if resumed_too_often(conversation, app):
+            because = f"the run was taken up again {app.limits.max_resumes} times"
+            return app.workflow.strand(conversation, event, RESUMED_TOO_OFTEN, because)
+        return app.workflow.stay(conversation, event)
 
     # -- what happens
 

@@ -177,18 +177,10 @@ class Worker:
             self._strand(event, CHANGED, f"the app was changed while the run was open: {why}")
         elif app.workflow.accepts(conversation.state, Resumed):
             self._advance(event)
-        elif self._resumed_too_often():
+        elif resumed_too_often(conversation, app):
             self._strand(event, RESUMED_TOO_OFTEN, f"the run was taken up again {app.limits.max_resumes} times")
         else:
             self._conversation = app.workflow.stay(conversation, self._stamped(event))
-
-    def _resumed_too_often(self) -> bool:
-        """For tables without rows for `resumed`: a run that keeps killing its process must end there, too."""
-        workflow, conversation = self._parts.app.workflow, self._conversation
-        opens_tickets = [state for state, events in workflow.gives.items() if TicketOpened in events]
-        resumes = sum(isinstance(step.event, Resumed) for step in conversation.run_steps)
-        stuck = resumes >= self._parts.app.limits.max_resumes
-        return stuck and bool(opens_tickets) and conversation.state not in opens_tickets
 
     def _strand(self, event: Event, guard: str, because: str) -> None:
         workflow = self._parts.app.workflow
@@ -272,3 +264,11 @@ class Worker:
             rehearsed=known,
             on_text=(lambda text: watch(Piece(text))) if watch is not None else None,
         )
+
+
+def resumed_too_often(conversation: Conversation, app: App) -> bool:
+    """For tables without rows for `resumed`: a run that keeps killing its process must end there, too."""
+    opens_tickets = [state for state, events in app.workflow.gives.items() if TicketOpened in events]
+    resumes = sum(isinstance(step.event, Resumed) for step in conversation.run_steps)
+    stuck = resumes >= app.limits.max_resumes
+    return stuck and bool(opens_tickets) and conversation.state not in opens_tickets

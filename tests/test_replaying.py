@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haru_fsm import App, Engine, Row, Workflow, tool
+from haru_fsm import App, Engine, Limits, Row, Workflow, tool
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import (
     FailureReason,
@@ -20,6 +20,7 @@ from haru_fsm.conversation import (
     ModelAnswered,
     ModelFailed,
     ObservationAppended,
+    Resumed,
     TicketClosed,
     TicketOpened,
     ToolsRequested,
@@ -30,8 +31,10 @@ from haru_fsm.models.cassette import CassetteModel, Recorder
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
 from haru_fsm.replaying import Difference, Replay, replay
 from haru_fsm.stores import Outcome, Record
+from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.tickets import draft, notice
+from haru_fsm.worker import CHANGED
 from tests.engine.shopless import Tools, broken, engine, not_done
 
 
@@ -165,19 +168,19 @@ async def stored_as(haru: Engine, conversation_id: str) -> Record:
     return record
 
 
-async def test_an_app_of_another_make_comes_out_the_same() -> None:
-    """Its work files tickets by itself, and its states have names of their own."""
+async def _think(conversation: Any, services: Any) -> ModelAnswered | ToolsRequested | ModelFailed:
+    event: ModelAnswered | ToolsRequested | ModelFailed = await services.model.respond(services.request(conversation))
+    return event
 
-    async def think(conversation: Any, services: Any) -> ModelAnswered | ToolsRequested | ModelFailed:
-        event: ModelAnswered | ToolsRequested | ModelFailed = await services.model.respond(
-            services.request(conversation)
-        )
-        return event
 
-    def hand_over(conversation: Any, services: Any) -> TicketOpened:
-        ticket = draft(conversation, category="other", urgency="normal", at=services.clock.now())
-        return TicketOpened(ticket=ticket, notice=notice(ticket))
+def _hand_over(conversation: Any, services: Any) -> TicketOpened:
+    ticket = draft(conversation, category="other", urgency="normal", at=services.clock.now())
+    return TicketOpened(ticket=ticket, notice=notice(ticket))
 
+
+def _another(**limits: Any) -> App:
+    """An app of another make: its work files tickets by itself, its states have names of their own, and its table says
+    nothing of runs that are taken up again."""
     rows = [
         Row(MessageReceived, ("DONE", "PERSON"), "THINK"),
         Row(ModelAnswered, "THINK", "DONE", rests=True),
@@ -186,13 +189,42 @@ async def test_an_app_of_another_make_comes_out_the_same() -> None:
         Row(TicketOpened, "PERSON", "PERSON", rests=True),
         Row(TicketClosed, "PERSON", "DONE", rests=True),
     ]
-    made = App(
-        workflow=Workflow(rows, work={"THINK": think, "PERSON": hand_over}, initial="DONE"), make_tools=lambda _: []
-    )
+    workflow = Workflow(rows, work={"THINK": _think, "PERSON": _hand_over}, initial="DONE")
+    return App(workflow=workflow, make_tools=lambda _: [], limits=Limits(**limits))
+
+
+async def test_an_app_of_another_make_comes_out_the_same() -> None:
     clock = FakeClock(1_785_000_000.123456)
-    async with Engine(made, model=ScriptedModel(["네"]), store=engine(ScriptedModel([])).store, clock=clock) as haru:
-        record = await stored(haru, "하나", "둘")
-    again = replay(made, record)
+    async with Engine(_another(), model=ScriptedModel(["네"]), store=MemoryStore(now=clock.now), clock=clock) as haru:
+        again = replay(haru.app, await stored(haru, "하나", "둘"))
+    assert again.identical, again.difference
+
+
+async def test_a_run_that_was_taken_up_without_a_row_for_it() -> None:
+    async with Engine(_another(), model=ScriptedModel(["네"]), store=MemoryStore()) as haru:
+        workflow = haru.app.workflow
+        died = workflow.advance(workflow.begin("c-1", "C1"), MessageReceived(text="질문"))
+        for _ in range(3):
+            died = workflow.stay(died, Resumed(worker="one that dies"))
+        await haru.store.append(died, expected_seq=0, owner=None, over=None, lease_s=0)
+        await haru.resume("c-1")
+        record = await stored_as(haru, "c-1")
+    assert [step.event.kind for step in record.steps].count("resumed") == 4
+    assert replay(_another(), record).identical
+    found = difference(_another(max_resumes=2), record)
+    assert (found.seq, found.was) == (4, "→ THINK")
+    assert found.now.startswith("→ PERSON, resumed_too_often: ")
+
+
+async def test_that_an_app_was_changed_under_way_is_a_fact_like_a_crash() -> None:
+    async with engine(ScriptedModel(["네"])) as haru:
+        workflow = haru.app.workflow
+        begun = workflow.advance(workflow.begin("c-1", "C1"), MessageReceived(text="질문"))
+        stranded = workflow.strand(begun, Resumed(), CHANGED, "the app was changed while the run was open")
+        await haru.store.append(stranded, expected_seq=0, owner=None, over=None, lease_s=0)
+        ended = await haru.resume("c-1")
+        assert ended.ticket is not None
+        again = replay(haru.app, await stored_as(haru, "c-1"))
     assert again.identical, again.difference
 
 

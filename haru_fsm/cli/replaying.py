@@ -65,7 +65,7 @@ def _replayed(given: Given, record: Record, save: Path | None) -> Replay:
 
 def _show(replayed: Replay) -> None:
     if replayed.definition_changed:
-        say("The table is not the one under which the last run began.")
+        say("The table or the tools are not those under which the last run was worked on.")
     found = replayed.difference
     if found is None:
         say(f"identical: all {replayed.steps} steps of {replayed.conversation_id}")
