@@ -25,8 +25,9 @@ from haru_fsm.conversation import JSON
 from haru_fsm.errors import ModelError
 from haru_fsm.limits import Limits
 from haru_fsm.models import ModelOutcome, ModelRequest
+from haru_fsm.models.faults import read_exception
 from haru_fsm.models.gemini_chunks import chunk_text
-from haru_fsm.models.gemini_errors import read_error, read_exception
+from haru_fsm.models.gemini_errors import read_error
 from haru_fsm.models.gemini_request import build_body
 from haru_fsm.models.reading import read_body, read_text
 from haru_fsm.models.replies import Problem, Reply

@@ -11,41 +11,15 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from dataclasses import dataclass, field
 
 from haru_fsm.conversation import JSON, FailureReason
+from haru_fsm.models.parts import Parts, kind_of, mend_id
 from haru_fsm.models.replies import as_dict, as_list
 
 NO_DATA = frozenset({"thought", "thoughtSignature", "partMetadata"})
 """Fields that say something about a part's data; a part with nothing else is empty, and refused with 400."""
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
-_CALL_AS_TEXT = re.compile(r"\A\s*(?:```\s*)?tool_code\b|\bdefault_api\.\w+\s*\(")
-
-
-@dataclass(slots=True)
-class Parts:
-    """A content's parts as they may be replayed, what could not be read of its calls, and what forbids its use."""
-
-    parts: list[JSON] = field(default_factory=list)
-    unusable: dict[int, str] = field(default_factory=dict)
-    reason: FailureReason | None = None
-    detail: str = ""
-
-    @property
-    def calls(self) -> list[JSON]:
-        """The function calls, in order."""
-        return [part["functionCall"] for part in self.parts if "functionCall" in part]
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts that are no thoughts, one a part."""
-        return [part["text"] for part in self.parts if part.get("text") and not part.get("thought")]
-
-    def refuse(self, reason: FailureReason, detail: str) -> None:
-        """The reply cannot be used; the first reason counts."""
-        if self.reason is None:
-            self.reason, self.detail = reason, detail
 
 
 def read_parts(raw: object) -> Parts:
@@ -60,11 +34,6 @@ def read_parts(raw: object) -> Parts:
             elif part.keys() - NO_DATA and (part.get("text") != "" or "thoughtSignature" in part):
                 found.parts.append(part)
     return found
-
-
-def is_call_as_text(text: str) -> bool:
-    """Whether the model has written a call of a tool as Python instead of making it."""
-    return bool(_CALL_AS_TEXT.search(text))
 
 
 def _tidy(part: JSON) -> JSON:
@@ -103,31 +72,11 @@ def _add_call(found: Parts, part: JSON) -> None:
     elif not isinstance(name, str) or not name.strip():
         found.refuse(FailureReason.MALFORMED_CALL, "a function call without a name")
     call = {key: value for key, value in call.items() if key not in ("willContinue", "partialArgs")}
-    _mend_id(call)
+    mend_id(call)
     if not isinstance(args := call.get("args", {}), dict):
-        found.unusable[len(found.calls)] = f"the arguments came as {_kind(args)} instead of an object"
+        found.unusable[len(found.calls)] = f"the arguments came as {kind_of(args)} instead of an object"
         call["args"] = {}
     found.parts.append({**part, "functionCall": call})
-
-
-def _mend_id(call: JSON) -> None:
-    """An id is a string, or there is none: the response has to repeat it exactly."""
-    if "id" in call:
-        call["id"] = str(call["id"])
-        if not call["id"]:
-            del call["id"]
-
-
-def _kind(args: object) -> str:
-    match args:
-        case list():
-            return "a list"
-        case str():
-            return "a string"
-        case bool():
-            return "true or false"
-        case _:
-            return "a number"
 
 
 def _take_back_call(found: Parts, response: JSON) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from haru_fsm.conversation import JSON
 from haru_fsm.models import Declaration, ModelRequest
+from haru_fsm.models.hints import hinted
 from haru_fsm.models.retrying import Amendment
 from haru_fsm.models.tokens import MOST_OUTPUT_TOKENS
 
@@ -31,7 +32,7 @@ def build_body(
 ) -> JSON:
     """The whole body: contents, system instruction, tools and generation settings, changed as the amendment says."""
     body: JSON = {
-        "contents": [Shared(content) for content in _hinted(request, amendment.hint)],
+        "contents": [Shared(content) for content in hinted(request, amendment.hint)],
         "generationConfig": _generation(amendment, name, temperature, max_output_tokens),
     }
     if request.system:
@@ -42,15 +43,6 @@ def build_body(
             # The declarations stay: the history speaks of them.
             body["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
     return body
-
-
-def _hinted(request: ModelRequest, hint: str) -> list[JSON]:
-    """The contents, with the hint as one more part of the last user turn: legal wherever that turn is legal."""
-    contents = list(request.contents)
-    if hint:
-        last = contents[-1]
-        contents[-1] = {**last, "parts": [*last["parts"], {"text": hint}]}
-    return contents
 
 
 def _generation(amendment: Amendment, name: str, temperature: float, max_output_tokens: int | None) -> JSON:

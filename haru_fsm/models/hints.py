@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from haru_fsm.conversation import FailureReason
+from haru_fsm.conversation import JSON, FailureReason
+from haru_fsm.models import ModelRequest
 from haru_fsm.models.replies import Problem, said
 
 _NOTES: dict[FailureReason, str] = {
@@ -67,3 +68,12 @@ def hint_for(problem: Problem, names: Sequence[str], number: int) -> str:
 def is_worth_asking_again(problem: Problem) -> bool:
     """Whether another reply to a changed request may be better; elsewhere asking again is useless, or no answer."""
     return problem.reason in _NOTES
+
+
+def hinted(request: ModelRequest, hint: str) -> list[JSON]:
+    """The contents, with the hint as one more part of the last user turn: legal wherever that turn is legal."""
+    contents = list(request.contents)
+    if hint:
+        last = contents[-1]
+        contents[-1] = {**last, "parts": [*last["parts"], {"text": hint}]}
+    return contents

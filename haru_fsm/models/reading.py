@@ -8,16 +8,14 @@ is newer than itself.
 
 from __future__ import annotations
 
-import json
-
 from haru_fsm.conversation import JSON, FailureReason, Usage
 from haru_fsm.json_safe import json_safe
 from haru_fsm.models.gemini_chunks import is_finished, merge_chunks
 from haru_fsm.models.gemini_errors import read_error
-from haru_fsm.models.gemini_parts import Parts, is_call_as_text, read_parts
-from haru_fsm.models.leaks import without_thoughts
-from haru_fsm.models.replies import Problem, Reply, Usable, as_count, as_dict, as_list, as_text, said
-from haru_fsm.models.tokens import estimate_tokens
+from haru_fsm.models.gemini_parts import read_parts
+from haru_fsm.models.parts import Parts, meaning
+from haru_fsm.models.replies import Problem, Reply, as_count, as_dict, as_list, as_text, parse_reply, said
+from haru_fsm.models.tokens import estimated_usage
 
 COMPLETE = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED", ""})
 """Finish reasons of a reply that is whole. Gateways leave it out; a stream that does so was cut half-way."""
@@ -57,11 +55,8 @@ _NO_MESSAGE = "the provider gave no message"
 
 def read_text(text: str, request: JSON | None = None) -> Reply:
     """What the text of a 200 response means; see `read_body`. A text that is no JSON is UNREADABLE."""
-    try:
-        body = json.loads(text) if text.strip() else None
-    except (ValueError, RecursionError) as error:
-        return Problem(FailureReason.UNREADABLE, said(f"the reply is no JSON ({error})", text[:200]))
-    return read_body(body, request)
+    body = parse_reply(text)
+    return body if isinstance(body, Problem) else read_body(body, request)
 
 
 def read_body(body: object, request: JSON | None = None) -> Reply:
@@ -99,7 +94,7 @@ def _read(body: JSON, usage: Usage) -> Reply:
         return _stopped(finish, candidate, found, usage)
     if found.reason is not None:
         return Problem(found.reason, found.detail, finish or None, wanted=_wanted(candidate, found), usage=usage)
-    return _complete(found, finish or None, usage)
+    return meaning(found, finish or None, usage)
 
 
 def _stopped(finish: str, candidate: JSON, found: Parts, usage: Usage) -> Problem:
@@ -115,25 +110,10 @@ def _stopped(finish: str, candidate: JSON, found: Parts, usage: Usage) -> Proble
 
 def _wanted(candidate: JSON, found: Parts) -> str | None:
     """The tool that a refused call was for: named by the call where there is one, else by the provider."""
-    named = [call["name"] for call in found.calls if isinstance(call.get("name"), str)]
-    if named:
-        return said(", ".join(named))
+    if found.wanted:
+        return found.wanted
     _, declared, rest = as_text(candidate.get("finishMessage")).partition(_DECLARED_NOWHERE)
     return said(rest.strip().split()[0].rstrip(".,")) if declared and rest.strip() else None
-
-
-def _complete(found: Parts, finish: str | None, usage: Usage) -> Reply:
-    content: JSON = {"role": "model", "parts": found.parts}
-    shown = without_thoughts(found.texts)
-    if found.calls:
-        return Usable(content, len(found.calls), found.unusable, shown, usage)
-    text = "".join(found.texts)
-    if is_call_as_text(text):
-        return Problem(FailureReason.MALFORMED_CALL, said("a call written as text", text), finish, usage=usage)
-    if not (text if shown is None else shown).strip():
-        detail = "an empty reply" if not found.parts else "a reply without an answer in it: only thoughts, or no text"
-        return Problem(FailureReason.EMPTY, detail, finish, usage=usage)
-    return Usable(content, shown=shown, usage=usage)
 
 
 # --------------------------------------------------------------------------- tokens
@@ -160,10 +140,5 @@ def read_usage(body: object) -> Usage | None:
 
 
 def _estimate(body: JSON, request: JSON | None) -> Usage:
-    """The tokens of a reply that counts none, from the sizes of what was sent and what came back."""
-    written = as_dict(next(iter(as_list(body.get("candidates"))), None)).get("content")
-    return Usage(
-        prompt=estimate_tokens(request) if request else 0,
-        answer=estimate_tokens(written) if written else 0,
-        estimated=True,
-    )
+    """The tokens of a reply that counts none."""
+    return estimated_usage(request, as_dict(next(iter(as_list(body.get("candidates"))), None)).get("content"))

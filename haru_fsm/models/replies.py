@@ -1,9 +1,10 @@
 """What one request to a model gave: something usable, or a problem with a type. The words that readers of wire
-formats (`reading.py` for Gemini) and the one who insists on an answer (`retrying.py`) share.
+formats (`reading.py` for Gemini, `openai_reading.py`) and the one who insists on an answer (`retrying.py`) share.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +45,8 @@ class Problem:
     retry_after_s: float | None = None
     wanted: str | None = None
     usage: Usage = field(default_factory=Usage)
+    adapted: bool = False
+    """The next request will do without what was refused in this one: it is sent at once, as one of the retries."""
 
     def incident(self) -> Incident:
         """The problem as the journal keeps it."""
@@ -57,6 +60,14 @@ class Problem:
 
 
 Reply = Usable | Problem
+
+
+def parse_reply(text: str) -> object:
+    """The JSON of a 200 response, None for an empty one. A text that is no JSON is a Problem: UNREADABLE."""
+    try:
+        return json.loads(text) if text.strip() else None
+    except (ValueError, RecursionError) as error:
+        return Problem(FailureReason.UNREADABLE, said(f"the reply is no JSON ({error})", text[:200]))
 
 
 def said(*words: object) -> str:

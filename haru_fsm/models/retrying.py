@@ -7,7 +7,8 @@ a wait. Neither is done without end:
 
 * re-asks: at most `limits.model_retries`, and none once `request.requests_left` requests were made;
 * retries: at most `limits.http_retries`, after the wait that the provider has asked for, else after a wait that
-  doubles, with jitter, so that two hundred conversations do not come back in the same instant;
+  doubles, with jitter, so that two hundred conversations do not come back in the same instant; at once where a
+  provider refuses a field that the next request does without;
 * everything: within `request.timeout_s` on the clock that was handed in. A wait that would end later is not begun.
 
 A blocked prompt, a refused request, a wrong key, a spent quota are final at once. Every attempt is counted, with its
@@ -157,7 +158,7 @@ class _Work:
         log.info("%s: %s: %s", self.persistence.model, reply.reason.value, reply.detail)
         if is_worth_asking_again(reply):
             return self._ask_again(reply)
-        if reply.reason in _WORTH_RETRYING:
+        if reply.reason in _WORTH_RETRYING or reply.adapted:
             return await self._retry(reply)
         return self._failed(reply)
 
@@ -190,7 +191,7 @@ class _Work:
         """Wait for the next attempt, which asks the same, if that is still allowed and the wait fits in."""
         if self.retries >= self.persistence.limits.http_retries:
             return self._failed(problem)
-        wait = problem.retry_after_s or self._wait()
+        wait = 0.0 if problem.adapted else problem.retry_after_s or self._wait()
         if wait >= min(self.left, LONGEST_TOLD_WAIT_S):
             detail = f"{problem.detail} (not waited for: {wait:g} s are more than is left)"
             return self._failed(replace(problem, detail=detail))

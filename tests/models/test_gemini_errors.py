@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haru_fsm.conversation import FailureReason
-from haru_fsm.models.gemini_errors import read_error, read_exception
+from haru_fsm.models.faults import read_exception
+from haru_fsm.models.gemini_errors import read_error
 from haru_fsm.models.scrub import GONE, scrub
 
 
