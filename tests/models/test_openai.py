@@ -1,0 +1,442 @@
+"""OpenAIModel: the real client, over real HTTP, against a server that plays a script."""
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from haru_fsm.clock import FakeClock
+from haru_fsm.conversation import ModelAnswered, ModelFailed, ToolsRequested
+from haru_fsm.errors import ModelError
+from haru_fsm.limits import Limits
+from haru_fsm.models import Declaration, ModelRequest
+from haru_fsm.models.openai import NO_KEY, OpenAIModel
+from haru_fsm.testing.fake_openai import FakeOpenAI, call, error, reply, split_into_chunks
+
+KEY = "sk-TEST00000000000000000000000000"
+USER = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
+TOOLS = [
+    Declaration("get_order", "주문을 찾습니다.", {"type": "object", "properties": {"order_id": {"type": "string"}}})
+]
+
+
+@asynccontextmanager
+async def playing(*script, clock=None, settings=None, limits=None, **server):
+    """A server that plays the script, and a model that talks to it."""
+    async with FakeOpenAI(script, **server) as openai:
+        model = OpenAIModel(
+            "gpt-5-mini",
+            base_url=openai.base_url,
+            limits=limits or Limits(),
+            clock=clock or FakeClock(),
+            rng=random.Random(1),
+            **{"api_key": KEY, **(settings or {})},
+        )
+        try:
+            yield openai, model
+        finally:
+            await model.aclose()
+
+
+def request(*contents, **more):
+    given = {"system": "친절하게", "declarations": TOOLS, "requests_left": 8}
+    return ModelRequest(contents=contents or (USER,), **{**given, **more})
+
+
+# --------------------------------------------------------------------------- what goes out, what comes in
+
+
+async def test_an_answer():
+    async with playing(reply("배송중입니다.")) as (openai, model):
+        outcome = await model.respond(request())
+    assert isinstance(outcome, ModelAnswered)
+    assert (outcome.text, outcome.model, outcome.requests) == ("배송중입니다.", "gpt-5-mini", 1)
+    assert (outcome.usage.total, outcome.usage.estimated) == (120, False)
+    sent = openai.requests[0]
+    assert sent["messages"] == [
+        {"role": "system", "content": "친절하게"},
+        {"role": "user", "content": "주문 어디쯤 왔나요?"},
+    ]
+    assert sent["tools"][0]["function"]["parameters"] == TOOLS[0].parameters
+    # What the SDK adds by itself is `stream`; no temperature, no limit that nobody has set.
+    assert sent.keys() == {"model", "messages", "tools", "stream"}
+    assert openai.received[0].headers["authorization"] == f"Bearer {KEY}"
+    assert openai.received[0].headers["x-stainless-retry-count"] == "0"
+
+
+async def test_a_time_out_is_always_set():
+    async with playing(reply("네."), reply("네.")) as (openai, model):
+        await model.respond(request())
+        await model.respond(request(timeout_s=4.5))
+    assert [received.headers["x-stainless-read-timeout"] for received in openai.received] == ["60.0", "4.5"]
+
+
+async def test_tools_requested_and_replayed_with_their_ids():
+    two = [call("get_order", id="call_a", order_id="HR1"), call("get_order", id="call_b", order_id="HR2")]
+    async with playing(reply("볼게요.", *two), reply("네.")) as (openai, model):
+        outcome = await model.respond(request())
+        assert isinstance(outcome, ToolsRequested)
+        assert [(one.name, one.args, one.id) for one in outcome.calls] == [
+            ("get_order", {"order_id": "HR1"}, "call_a"),
+            ("get_order", {"order_id": "HR2"}, "call_b"),
+        ]
+        answered = [
+            {"functionResponse": {"name": "get_order", "id": one.id, "response": {"result": one.args["order_id"]}}}
+            for one in outcome.calls
+        ]
+        await model.respond(request(USER, outcome.content, {"role": "user", "parts": answered}))
+    assistant, *results = openai.requests[1]["messages"][2:]
+    assert assistant == {"role": "assistant", "content": "볼게요.", "tool_calls": two}
+    assert results == [
+        {"role": "tool", "tool_call_id": "call_a", "content": '{"result": "HR1"}'},
+        {"role": "tool", "tool_call_id": "call_b", "content": '{"result": "HR2"}'},
+    ]
+    assert openai.violations == []
+
+
+async def test_a_re_ask_says_what_was_wrong_and_lets_go_of_the_limit_that_cut_the_reply_off():
+    limits = Limits(max_output_tokens=100)
+    async with playing(
+        reply("배송은", finish="length"), reply("", finish="stop"), reply("배송중입니다."), limits=limits
+    ) as (
+        openai,
+        model,
+    ):
+        outcome = await model.respond(request())
+    assert isinstance(outcome, ModelAnswered)
+    assert [one.reason for one in outcome.incidents] == ["cut_off", "empty"]
+    assert (outcome.requests, outcome.usage.total) == (3, 360)
+    assert [body.get("max_tokens") for body in openai.requests] == [100, None, None]
+    hints = [body["messages"][-1]["content"] for body in openai.requests]
+    assert len(set(hints)) == 3
+    assert all(hint.startswith("주문 어디쯤 왔나요?") for hint in hints)
+
+
+async def test_tools_off():
+    async with playing(reply(call("get_order")), reply("네.")) as (openai, model):
+        outcome = await model.respond(request(tools_allowed=False))
+    assert openai.requests[0]["tool_choice"] == "none"
+    assert [one.reason for one in outcome.incidents] == ["unexpected_call"]
+
+
+async def test_what_is_not_finite_never_goes_out_bare():
+    body = reply(call("a"))
+    body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = '{"n": NaN}'
+    async with playing(body) as (_, model):
+        outcome = await model.respond(request())
+    assert outcome.calls[0].args == {"n": "NaN"}
+
+
+async def test_one_model_serves_many_conversations_at_once():
+    async with FakeOpenAI(lambda body: reply(body["messages"][-1]["content"])) as openai:
+        model = OpenAIModel("m", api_key=KEY, base_url=openai.base_url, clock=FakeClock())
+        asked = [request({"role": "user", "parts": [{"text": f"{number}번"}]}) for number in range(20)]
+        answers = await asyncio.gather(*map(model.respond, asked))
+        await model.aclose()
+    assert [answer.text for answer in answers] == [f"{number}번" for number in range(20)]
+
+
+# --------------------------------------------------------------------------- servers that know less
+
+
+async def test_a_field_that_is_refused_is_left_out_from_then_on():
+    clock = FakeClock()
+    async with playing(reply("네."), reply("네."), refuses={"stream_options"}, clock=clock) as (openai, model):
+        outcome = await model.respond(request(on_text=[].append))
+        assert isinstance(outcome, ModelAnswered)
+        assert (outcome.requests, clock.slept) == (2, [0.0])
+        assert outcome.usage.estimated
+        again = await model.respond(request(on_text=[].append))
+    assert again.requests == 1
+    assert ["stream_options" in body for body in openai.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize(("refused", "sent"), [("max_tokens", "max_completion_tokens"), ("nothing", "max_tokens")])
+async def test_the_length_is_limited_by_the_word_that_the_server_knows(refused, sent):
+    limits = Limits(max_output_tokens=500)
+    async with playing(reply("네."), refuses={refused}, limits=limits) as (openai, model):
+        outcome = await model.respond(request())
+    assert isinstance(outcome, ModelAnswered)
+    assert openai.requests[-1][sent] == 500
+
+
+async def test_a_temperature_that_is_refused_is_left_out():
+    async with playing(reply("네."), refuses={"temperature"}, settings={"temperature": 0.2}) as (openai, model):
+        assert isinstance(await model.respond(request()), ModelAnswered)
+    assert [body.get("temperature") for body in openai.requests] == [0.2, None]
+
+
+async def test_what_a_request_cannot_do_without_is_not_left_out():
+    async with playing(refuses={"messages"}) as (openai, model):
+        outcome = await model.respond(request())
+    assert (outcome.reason, len(openai.requests)) == ("bad_request", 1)
+
+
+# --------------------------------------------------------------------------- set-up
+
+
+def test_without_a_key_there_is_no_model(monkeypatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ModelError, match="OPENAI_API_KEY"):
+        OpenAIModel("m")
+
+
+async def test_key_and_address_come_from_the_environment_and_a_server_of_ones_own_needs_no_key(monkeypatch):
+    async with FakeOpenAI(lambda _body: reply("네.")) as openai:
+        monkeypatch.setenv("OPENAI_BASE_URL", openai.base_url)
+        for key in ("from-environment", ""):
+            monkeypatch.setenv("OPENAI_API_KEY", key)
+            model = OpenAIModel("m")
+            assert (await model.respond(request())).text == "네."
+            await model.aclose()
+    assert [one.headers["authorization"] for one in openai.received] == ["Bearer from-environment", f"Bearer {NO_KEY}"]
+
+
+async def test_a_ready_client_can_be_given_and_does_not_retry_by_itself():
+    from openai import AsyncOpenAI
+
+    async with FakeOpenAI([error(500, "internal"), reply("네.")]) as openai:
+        model = OpenAIModel(
+            "m", client=AsyncOpenAI(api_key="own", base_url=openai.base_url), limits=Limits(http_retries=0)
+        )
+        outcome = await model.respond(request())
+        await model.aclose()
+    assert (outcome.reason, len(openai.requests)) == ("server", 1)
+
+
+def test_the_sdk_is_imported_only_when_a_model_is_made():
+    code = "import sys, haru_fsm.models.openai; sys.exit(any(name.split('.')[0] == 'openai' for name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False)
+    assert done.returncode == 0
+
+
+def test_without_the_extra_one_line_says_how_to_install_it():
+    code = (
+        "import sys; sys.modules['openai'] = None\n"
+        "from haru_fsm.errors import ModelError\n"
+        "from haru_fsm.models.openai import OpenAIModel\n"
+        "try: OpenAIModel('m', api_key='k')\n"
+        "except ModelError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip().splitlines() == [
+        "OpenAI's client is not installed. Install it: pip install 'haru-fsm[openai]'"
+    ]
+
+
+# --------------------------------------------------------------------------- refusals and broken wires
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        (error(400, "An assistant message with 'tool_calls' must be followed by tool messages"), "bad_request"),
+        (error(400, "This model's maximum context length is 128000 tokens."), "too_large"),
+        (error(400, "too long", code="context_length_exceeded"), "too_large"),
+        (error(429, "You exceeded your current quota.", type="insufficient_quota"), "quota"),
+        (error(403, "denied"), "wrong_key"),
+    ],
+    ids=lambda item: str(item)[:40],
+)
+async def test_what_was_refused_is_not_sent_again(item, reason):
+    async with playing(item) as (openai, model):
+        outcome = await model.respond(request())
+    assert (outcome.kind, outcome.reason, outcome.requests) == ("model_failed", reason, 1)
+    assert outcome.incidents[0].http_status == item["http_status"]
+    assert item["body"]["error"]["message"] in outcome.detail
+    assert openai.overruns == 0
+
+
+async def test_a_wrong_key_and_a_wrong_name_are_told_apart_and_no_key_is_told():
+    async with playing(api_key="right") as (_, model):
+        outcome = await model.respond(request())
+    assert (outcome.reason, KEY in repr(outcome)) == ("wrong_key", False)
+    async with playing(models={"gpt-5"}) as (_, model):
+        outcome = await model.respond(request())
+    assert outcome.reason == "unknown_model"
+    assert "HARU_MODEL=openai:NAME" in outcome.detail
+    assert "gpt-5-mini" in outcome.detail
+
+
+async def test_a_server_that_repeats_the_key_is_not_repeated(caplog):
+    caplog.set_level("DEBUG", logger="haru_fsm")
+    async with playing(error(403, f"key {KEY} and own-secret are suspended")) as (_, model):
+        outcome = await model.respond(request())
+    async with playing(error(403, "own-secret is suspended"), settings={"api_key": "own-secret"}) as (_, model):
+        other = await model.respond(request())
+    assert KEY not in repr(outcome) + caplog.text
+    assert "own-secret" not in repr(other)
+
+
+@pytest.mark.parametrize(
+    ("headers", "message", "waited"),
+    [
+        ({"retry_after": "3"}, "slow down", 3.0),
+        ({"retry_after_ms": "1500", "retry_after": "2"}, "slow down", 1.5),
+        ({}, "Rate limit reached. Please try again in 1m2.5s.", 62.5),
+        ({}, "Please try again in 338ms.", 0.338),
+        (
+            {"date": "Mon, 30 Nov 2026 08:00:00 GMT", "retry_after": "Mon, 30 Nov 2026 08:00:07 GMT"},
+            "slow down",
+            7.0,
+        ),
+    ],
+)
+async def test_the_wait_that_was_told_is_kept(headers, message, waited):
+    clock = FakeClock()
+    async with playing(error(429, message, **headers), reply("네."), clock=clock) as (_, model):
+        outcome = await model.respond(request())
+    assert isinstance(outcome, ModelAnswered)
+    assert clock.slept == pytest.approx([waited])
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        ({"transport": "close"}, "transport"),
+        ({"transport": "reset"}, "transport"),
+        ({"transport": "truncate", "body": reply("x" * 500)}, "transport"),
+        ({"raw_text": "<html><body>Error 502</body></html>"}, "unreadable"),
+        ({"raw_text": ""}, "unreadable"),
+        ({"raw_text": "[]"}, "unreadable"),
+        ({"raw_text": '{"detail": "warming up"}'}, "unreadable"),
+        (error(500, "internal"), "server"),
+        (error(503, "overloaded"), "server"),
+        ({"http_status": 502, "body": "<html>Bad gateway</html>"}, "server"),
+        (error(429, "slow down"), "rate_limited"),
+    ],
+    ids=lambda item: str(item)[:60],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_broken_wire_is_tried_again_and_not_for_ever(item, reason, streamed):
+    clock = FakeClock()
+    asked = request(on_text=[].append if streamed else None)
+    async with playing(item, item, reply("네."), *[item] * 4, clock=clock) as (openai, model):
+        outcome = await model.respond(asked)
+        assert isinstance(outcome, ModelAnswered)
+        assert outcome.requests == 3
+        assert [incident.reason for incident in outcome.incidents] == [reason] * 2
+        assert len(clock.slept) == 2
+        outcome = await model.respond(asked)
+        assert isinstance(outcome, ModelFailed)
+        assert (outcome.reason, outcome.requests) == (reason, 4)
+    assert openai.overruns == 0
+    # Once something of an answer was told, nobody listens to the next attempt, and it is not streamed.
+    assert len({json.dumps(body["messages"]) for body in openai.requests}) == 1
+
+
+async def test_nobody_listening_at_all():
+    async with FakeOpenAI() as gone:
+        pass
+    model = OpenAIModel("m", api_key=KEY, base_url=gone.base_url, clock=FakeClock(), limits=Limits(http_retries=1))
+    outcome = await model.respond(request())
+    await model.aclose()
+    assert (outcome.kind, outcome.reason, outcome.requests) == ("model_failed", "transport", 2)
+
+
+@pytest.mark.parametrize("fault", ["hang", "stall"])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_hanging_connection_is_given_up(fault, streamed):
+    item = {"transport": fault, "body": reply("가나다라마바사아자차카타파하" * 2)}
+    limits = Limits(model_timeout_s=0.3, http_retries=0)
+    async with playing(item, limits=limits) as (openai, model):
+        outcome = await model.respond(request(on_text=[].append if streamed else None))
+        assert (outcome.kind, outcome.reason) == ("model_failed", "timeout")
+        while openai.requests and not openai.abandoned:
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("fault", ["hang", "stall"])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_cancelled_run_closes_its_request(fault, streamed):
+    item = {"transport": fault, "body": reply("가나다라마바사아자차카타파하" * 2)}
+    async with playing(item) as (openai, model):
+        task = asyncio.create_task(model.respond(request(on_text=[].append if streamed else None)))
+        while not openai.requests:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while not openai.abandoned:
+            await asyncio.sleep(0)
+
+
+async def test_contents_that_are_no_json_are_a_bad_request():
+    odd = {"role": "model", "parts": [{"functionCall": {"name": "a", "args": {"x": {1, 2}}}}]}
+    async with playing() as (openai, model):
+        outcome = await model.respond(request(USER, odd))
+    assert (outcome.reason, openai.requests) == ("bad_request", [])
+
+
+# --------------------------------------------------------------------------- streams
+
+
+async def test_text_is_told_as_it_comes_and_counted_at_the_end():
+    heard = []
+    async with playing(reply("주문하신 상품은 배송중입니다. 곧 도착합니다.", reasoning_content="생각 중")) as (
+        openai,
+        model,
+    ):
+        outcome = await model.respond(request(on_text=heard.append))
+    assert (outcome.text, outcome.usage.total, outcome.usage.estimated) == ("".join(heard), 120, False)
+    assert outcome.text == "주문하신 상품은 배송중입니다. 곧 도착합니다."
+    assert len(heard) > 2
+    assert openai.requests[0]["stream_options"] == {"include_usage": True}
+
+
+async def test_calls_in_pieces_are_put_together():
+    body = reply("볼게요.", call("get_order", order_id="HR-2024-000123"), call("get_order", order_id="HR2"))
+    async with playing(body) as (_, model):
+        outcome = await model.respond(request(on_text=[].append))
+    assert isinstance(outcome, ToolsRequested)
+    assert [one.args for one in outcome.calls] == [{"order_id": "HR-2024-000123"}, {"order_id": "HR2"}]
+    assert [one.id for one in outcome.calls] == ["call_get_order_0", "call_get_order_1"]
+
+
+@pytest.mark.parametrize(
+    "body", [reply("배송중입니다."), reply(call("get_order", order_id="HR1"))], ids=["text", "call"]
+)
+async def test_a_stream_cut_half_way_is_a_transport_failure_and_nothing_of_it_is_used(body):
+    chunks = list(split_into_chunks(body))
+    cut = [chunk for chunk in chunks if not chunk["choices"] or not chunk["choices"][0]["finish_reason"]]
+    async with playing(cut, body) as (openai, model):
+        outcome = await model.respond(request(on_text=[].append))
+    assert [one.reason for one in outcome.incidents] == ["transport"]
+    assert not isinstance(outcome, ModelFailed)
+    assert (outcome.usage.total, len(openai.requests)) == (240, 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ({"message": "The server had an error", "type": "server_error", "code": None}, "server"),
+        ({"message": "slow down", "code": 429}, "rate_limited"),
+        ({"message": "slow down", "type": "tokens", "code": "rate_limit_exceeded"}, "rate_limited"),
+        ("gateway gave up", "unreadable"),
+    ],
+    ids=str,
+)
+async def test_an_error_in_the_middle_of_a_stream(error, reason):
+    chunks = list(split_into_chunks(reply("배송중입니다. 곧 도착합니다.")))[:3]
+    async with playing([*chunks, {"error": error}], reply("네.")) as (_, model):
+        outcome = await model.respond(request(on_text=[].append))
+    assert isinstance(outcome, ModelAnswered)
+    assert [one.reason for one in outcome.incidents] == [reason]
+    assert (error if isinstance(error, str) else error["message"]) in outcome.incidents[0].detail
+
+
+async def test_a_server_that_does_not_stream_is_read_all_the_same():
+    heard = []
+    item = {"raw_text": json.dumps(reply("배송중입니다."))}
+    async with playing(item) as (_, model):
+        outcome = await model.respond(request(on_text=heard.append))
+    assert isinstance(outcome, ModelAnswered)
+    assert heard == ["배송중입니다."]

@@ -1,0 +1,350 @@
+"""Every chat completion has one meaning, and none raises."""
+
+import copy
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from haru_fsm.conversation import FailureReason, content_calls, content_text
+from haru_fsm.models.openai_chunks import merge_chunks
+from haru_fsm.models.openai_messages import messages_of
+from haru_fsm.models.openai_reading import COMPLETE, PROBLEMS, read_body, read_chunks, read_text, read_usage
+from haru_fsm.models.replies import Problem, Usable
+from haru_fsm.testing.fake_openai import call, reply, split_into_chunks
+from haru_fsm.testing.strict import check_contents
+from haru_fsm.testing.strict_openai import check_messages
+
+USER = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
+
+
+def usable(body) -> Usable:
+    read = read_body(body)
+    assert isinstance(read, Usable), read
+    return read
+
+
+def problem(body) -> Problem:
+    read = read_body(body)
+    assert isinstance(read, Problem), read
+    return read
+
+
+def with_arguments(arguments):
+    body = reply(call("get_order"))
+    body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = arguments
+    return body
+
+
+def assert_replayable(content):
+    """The content may stand in a next request to either kind of model, its calls answered."""
+    answers = [
+        {"functionResponse": {"name": one.name, "response": {}} | ({"id": one.id} if one.id is not None else {})}
+        for one in content_calls(content)
+    ]
+    contents = [USER, content, {"role": "user", "parts": answers or [{"text": "고마워요"}]}]
+    assert check_contents(contents) == []
+    assert check_messages(messages_of("", contents)) == []
+
+
+# --------------------------------------------------------------------------- answers and calls
+
+
+def test_text_is_an_answer():
+    read = usable(reply("3,000원입니다."))
+    assert read.content == {"role": "model", "parts": [{"text": "3,000원입니다."}]}
+    assert (read.shown, read.calls) == (None, 0)
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content", "reasoning_details", "annotations"])
+def test_reasoning_is_no_part_of_the_answer(field):
+    body = reply("네.", **{field: "비밀 생각"})
+    assert "비밀" not in repr(usable(body).content)
+    assert "비밀" not in repr(usable(merge_chunks(split_into_chunks(body))).content)
+
+
+def test_thoughts_in_tags_are_not_shown():
+    assert usable(reply("<think>고객이 화났다.</think>\n죄송합니다.")).shown == "죄송합니다."
+    assert problem(reply("<think>고객이 화났다.</think>")).reason is FailureReason.EMPTY
+
+
+def test_content_in_parts():
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "음"}]}, {"type": "text", "text": "네, "}]
+    body = reply(content=[*parts, {"type": "text", "text": "그렇습니다."}])
+    assert content_text(usable(body).content) == "네, 그렇습니다."
+
+
+def test_text_beside_calls_goes_before_them():
+    read = usable(reply("볼게요.", call("get_order", id="x", order_id="HR1")))
+    assert read.content["parts"] == [
+        {"text": "볼게요."},
+        {"functionCall": {"name": "get_order", "id": "x", "args": {"order_id": "HR1"}}},
+    ]
+
+
+def test_calls_without_ids_have_none_and_doubled_ids_stay():
+    read = usable(reply(call("a", id=None), call("b", id="same"), call("c", id="same")))
+    assert [one.id for one in content_calls(read.content)] == [None, "same", "same"]
+    assert_replayable(read.content)
+
+
+@pytest.mark.parametrize("finish", ["stop", "function_call", None, ""])
+def test_the_older_function_call(finish):
+    body = reply(function_call={"name": "get_order", "arguments": '{"order_id": "HR1"}'})
+    body["choices"][0]["finish_reason"] = finish
+    (found,) = content_calls(usable(body).content)
+    assert (found.name, found.args, found.id) == ("get_order", {"order_id": "HR1"}, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "args", "why"),
+    [
+        ('{"n": 3.0, "big": 1180591620717411303424}', {"n": 3.0, "big": 2**70}, None),
+        ("", {}, None),
+        ("  ", {}, None),
+        (None, {}, None),
+        ("null", {}, None),
+        ({"n": 1}, {"n": 1}, None),
+        (json.dumps('{"n": 1}'), {"n": 1}, None),
+        ("[1, 2]", {}, "a list"),
+        ('"HR1"', {}, "no valid JSON"),
+        ("3", {}, "a number"),
+        ("true", {}, "true or false"),
+        ('{"order_id": "HR', {}, "no valid JSON"),
+        ("{'order_id': 'HR1'}", {}, "no valid JSON"),
+        (3, {}, "a number"),
+    ],
+)
+def test_arguments_as_they_come(arguments, args, why):
+    read = usable(with_arguments(arguments))
+    assert read.content["parts"][0]["functionCall"]["args"] == args
+    assert (why is None and not read.unusable) or why in read.unusable[0]
+    assert_replayable(read.content)
+
+
+def test_only_the_calls_that_cannot_be_read_are_unusable():
+    body = reply(call("a"), call("b"), call("c"))
+    body["choices"][0]["message"]["tool_calls"][1]["function"]["arguments"] = "{"
+    assert list(usable(body).unusable) == [1]
+
+
+def test_a_call_without_a_name_spoils_the_reply():
+    body = reply(call("a"), call("b"))
+    del body["choices"][0]["message"]["tool_calls"][1]["function"]["name"]
+    assert (problem(body).reason, problem(body).wanted) == (FailureReason.MALFORMED_CALL, "a")
+
+
+# --------------------------------------------------------------------------- problems
+
+
+@pytest.mark.parametrize(("finish", "reason"), [*PROBLEMS.items(), ("something_new", FailureReason.UNKNOWN_FINISH)])
+def test_each_finish_reason_is_one_problem(finish, reason):
+    for body in (reply("반쯤 쓴", finish=finish), reply(call("a"), finish=finish.upper())):
+        found = problem(body)
+        assert (found.reason, found.finish_reason) == (reason, finish)
+        assert found.usage.total == 120
+
+
+@pytest.mark.parametrize("finish", sorted(COMPLETE))
+def test_gateways_say_stop_in_their_own_words(finish):
+    assert usable(reply(call("a"), finish=finish)).calls == 1
+
+
+def test_a_refusal_is_no_answer():
+    for body in (
+        reply(refusal="도와드릴 수 없습니다."),
+        reply(content=[{"type": "refusal", "refusal": "도와드릴 수 없습니다."}]),
+        reply(refusal="도와드릴 수 없습니다.", finish="content_filter"),
+    ):
+        found = problem(body)
+        assert found.reason is FailureReason.ANSWER_BLOCKED
+        assert "도와드릴 수 없습니다." in found.detail
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (reply(), FailureReason.EMPTY),
+        (reply(" \n"), FailureReason.EMPTY),
+        ({"choices": []}, FailureReason.EMPTY),
+        ({"choices": [{}]}, FailureReason.EMPTY),
+        ({"choices": [{"message": None, "finish_reason": "stop"}]}, FailureReason.EMPTY),
+        ({"choices": None}, FailureReason.UNREADABLE),
+        ({}, FailureReason.UNREADABLE),
+        ([], FailureReason.UNREADABLE),
+        (None, FailureReason.UNREADABLE),
+        (reply("그럼 tool_code를 쓰죠 default_api.get_order(1)"), FailureReason.MALFORMED_CALL),
+        (reply("", finish="tool_calls"), FailureReason.MALFORMED_CALL),
+        ({"error": {"code": 502, "message": "Provider returned error"}}, FailureReason.SERVER),
+        ({"error": {"code": "rate_limit_exceeded", "message": "slow"}, "choices": []}, FailureReason.RATE_LIMITED),
+        ({"choices": [{"finish_reason": "error", "error": {"code": 503, "message": "down"}}]}, FailureReason.SERVER),
+    ],
+    ids=str,
+)
+def test_odd_bodies(body, reason):
+    assert problem(body).reason is reason
+
+
+def test_text_that_is_no_json():
+    assert read_text("<html>").reason is FailureReason.UNREADABLE
+    assert read_text(json.dumps(reply("네."))).content["parts"] == [{"text": "네."}]
+
+
+# --------------------------------------------------------------------------- tokens
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}, (100, 0, 0, 20)),
+        (
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 50,
+                "total_tokens": 150,
+                "prompt_tokens_details": {"cached_tokens": 64},
+                "completion_tokens_details": {"reasoning_tokens": 30},
+            },
+            (100, 64, 30, 20),
+        ),
+        (
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 50,
+                "total_tokens": 180,
+                "completion_tokens_details": {"reasoning_tokens": 30},
+            },
+            (100, 0, 30, 50),
+        ),
+        ({"prompt_tokens": 100, "completion_tokens": 20, "prompt_cache_hit_tokens": 40}, (100, 40, 0, 20)),
+        ({"prompt_tokens": "100", "completion_tokens": 20.0, "cached_tokens": 500}, (100, 100, 0, 20)),
+        ({"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 150}, (100, 0, 0, 50)),
+    ],
+)
+def test_tokens_are_counted_once(counts, expected):
+    usage = read_usage({"usage": counts})
+    assert (usage.prompt, usage.cached, usage.thoughts, usage.answer) == expected
+    assert not usage.estimated
+
+
+@pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0}, "none", []])
+def test_missing_usage_is_estimated_and_marked(usage):
+    body = reply("배송중입니다.") | {"usage": usage}
+    read = read_body(body, {"messages": [{"role": "user", "content": "가" * 400}]})
+    assert read.usage.estimated
+    assert read.usage.prompt > 250
+    assert read.usage.answer > 0
+
+
+# --------------------------------------------------------------------------- chunks
+
+
+def delta(**said):
+    finish = said.pop("finish_reason", None)
+    return {"choices": [{"index": 0, "delta": said, "finish_reason": finish}]}
+
+
+def piece(index, id_=None, name=None, arguments=None):
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    given = {key: value for key, value in (("index", index), ("id", id_)) if value is not None}
+    return delta(tool_calls=[{**given, "function": function}])
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [piece(0, "x", "a", ""), piece(0, None, None, '{"n"'), piece(1, "y", "b", "{"), piece(0, None, None, ": 1}"),
+         piece(1, None, None, "}")],
+        [piece(0, "x", "a", '{"n": 1}'), piece(0, "y", "b", "{}")],
+        [piece(None, "x", "a", '{"n"'), piece(None, None, None, ": 1}"), piece(None, "y", "b", "{}")],
+        [piece(0, "x", "a", '{"n"'), piece(0, "x", "a", ": 1}"), piece(1, "y", "b", {})],
+        [piece(5, None, "a", '{"n"'), piece(5, "x", None, ": 1}"), piece(7, "y", "b", None)],
+    ],
+)  # fmt: skip
+def test_pieces_of_calls_are_told_apart(pieces):
+    read = read_chunks([*pieces, delta(finish_reason="tool_calls")])
+    assert isinstance(read, Usable)
+    assert [(one.name, one.args, one.id) for one in content_calls(read.content)] == [
+        ("a", {"n": 1}, "x"),
+        ("b", {}, "y"),
+    ]
+
+
+def test_whole_calls_that_nothing_tells_apart_but_their_names():
+    read = read_chunks(
+        [piece(None, None, "a", '{"n": 1}'), piece(None, None, "a", '{"n": 2}'), delta(finish_reason="stop")]
+    )
+    assert [one.args for one in content_calls(read.content)] == [{"n": 1}, {"n": 2}]
+
+
+def test_the_older_function_call_in_pieces():
+    read = read_chunks(
+        [
+            delta(function_call={"name": "get_order", "arguments": ""}),
+            delta(function_call={"arguments": '{"order_id": '}),
+            delta(function_call={"arguments": '"HR1"}'}),
+            delta(finish_reason="function_call"),
+        ]
+    )
+    (found,) = content_calls(read.content)
+    assert (found.name, found.args) == ("get_order", {"order_id": "HR1"})
+
+
+@pytest.mark.parametrize("chunks", [[], [{}], [delta(content="배송")], [piece(0, "x", "a", "{}")], [{"choices": []}]])
+def test_chunks_without_an_end_are_a_transport_failure(chunks):
+    assert read_chunks(chunks).reason is FailureReason.TRANSPORT
+
+
+texts = st.text(max_size=20)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+BODIES = [
+    reply("네."),
+    reply("볼게요.", call("a", n=1), call("b", id=None)),
+    reply(function_call={"name": "a", "arguments": "{}"}),
+    {"error": {"message": "m", "code": 500}},
+]
+
+
+@st.composite
+def spoiled(draw):
+    """A proper body in which something was replaced or taken away."""
+    body = copy.deepcopy(draw(st.sampled_from(BODIES)))
+    for _ in range(draw(st.integers(1, 3))):
+        place, keys = body, None
+        while True:
+            keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+            if not keys:
+                break
+            key = draw(st.sampled_from(keys))
+            if isinstance(place[key], dict | list) and draw(st.booleans()):
+                place = place[key]
+                continue
+            if draw(st.booleans()):
+                place[key] = draw(json_values)
+            else:
+                del place[key]
+            break
+    return body
+
+
+@given(spoiled() | json_values)
+def test_any_body_has_a_meaning_and_what_is_usable_can_be_replayed(body):
+    for read in (read_body(body), read_chunks(body if isinstance(body, list) else [body])):
+        if isinstance(read, Usable):
+            assert_replayable(read.content)
+        else:
+            assert isinstance(read.reason, FailureReason)
+            assert len(read.incident().detail) < 1500
+
+
+@given(st.sampled_from(BODIES[:2]), st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60))
+def test_a_stream_means_what_its_body_means(body, text):
+    body = copy.deepcopy(body)
+    body["choices"][0]["message"]["content"] = text
+    whole, streamed = read_body(body), read_chunks(list(split_into_chunks(body)))
+    assert whole == streamed
