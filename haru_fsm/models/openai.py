@@ -24,7 +24,7 @@ from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.faults import read_exception
 from haru_fsm.models.openai_chunks import chunk_text
 from haru_fsm.models.openai_errors import read_error, refused_field
-from haru_fsm.models.openai_reading import read_chunks, read_text, read_usage
+from haru_fsm.models.openai_reading import read_chunks, read_text
 from haru_fsm.models.openai_request import OPTIONAL, build_body
 from haru_fsm.models.replies import Problem, Reply, as_count, as_dict, said
 from haru_fsm.models.retrying import Attempt, Persistence
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 NO_KEY = "no-key"
 """Sent where a server of one's own wants none; the client does not work without any."""
+
+LENGTH_FIELDS = ("max_completion_tokens", "max_tokens")
+"""What says how long a reply may be: OpenAI's word, and the older one that other servers know."""
 
 _OWN_HOSTS = ("api.openai.com", ".openai.azure.com")
 
@@ -67,7 +70,9 @@ class OpenAIModel:
         self._temperature = temperature
         self._client = (client or _connect(api_key, base_url)).with_options(max_retries=0)
         self._refused: set[str] = set()
-        self._lengths = _length_fields(str(self._client.base_url))
+        address = str(self._client.base_url)
+        own = (urlsplit(address).hostname or "").endswith(_OWN_HOSTS)
+        self._lengths = LENGTH_FIELDS if own else LENGTH_FIELDS[::-1]
         key = str(self._client.api_key)
         self._persistence = Persistence(
             model=name,
@@ -76,6 +81,7 @@ class OpenAIModel:
             translate=_translate,
             keys=(key,) if key not in ("", NO_KEY) else (),
             rng=rng or random.Random(),
+            seller="openai" if own else address,
         )
 
     @property
@@ -105,7 +111,7 @@ class OpenAIModel:
         try:
             return await self._sent(body, attempt)
         except Exception as error:
-            return self._adapted(_translate(error), body)
+            return replace(self._adapted(_translate(error), body), usage=attempt.spent)
 
     def _adapted(self, problem: Problem, body: JSON) -> Problem:
         """The problem, after which the next request may do without a field that this one was refused for."""
@@ -127,21 +133,25 @@ class OpenAIModel:
         )
         async with sending as response:
             if streamed and "json" not in response.headers.get("content-type", ""):
-                return read_chunks(await _heard(response, attempt), body)
+                return await _heard(response, body, attempt)
             return read_text(await response.text(), body)
 
 
-async def _heard(response: AsyncAPIResponse[Any], attempt: Attempt) -> list[object]:
-    """The chunks of a stream, told while they come."""
+async def _heard(response: AsyncAPIResponse[Any], body: JSON, attempt: Attempt) -> Reply:
+    """The reply that is streamed, told while it comes."""
     from openai import AsyncStream
 
     chunks: list[object] = []
-    async with await response.parse(to=AsyncStream[object]) as stream:
-        async for chunk in stream:
-            chunks.append(chunk)
-            attempt.spent = read_usage(chunk) or attempt.spent
-            attempt.speech.hear(chunk_text(chunk))
-    return chunks
+    try:
+        async with await response.parse(to=AsyncStream[object]) as stream:
+            async for chunk in stream:
+                chunks.append(chunk)
+                attempt.speech.hear(chunk_text(chunk))
+    except BaseException:
+        # What had come by then is paid for, whether anybody has counted it or not.
+        attempt.spent = read_chunks(chunks, body).usage
+        raise
+    return read_chunks(chunks, body)
 
 
 def _connect(api_key: str | None, base_url: str | None) -> AsyncOpenAI:
@@ -157,12 +167,6 @@ def _connect(api_key: str | None, base_url: str | None) -> AsyncOpenAI:
         return AsyncOpenAI(api_key=key, base_url=base_url)
     except Exception as error:
         raise ModelError(f"The OpenAI client cannot be set up: {scrub(str(error), key)}") from error
-
-
-def _length_fields(base_url: str) -> tuple[str, str]:
-    """The fields that say how long a reply may be, the one to try first in front."""
-    own = (urlsplit(base_url).hostname or "").endswith(_OWN_HOSTS)
-    return ("max_completion_tokens", "max_tokens") if own else ("max_tokens", "max_completion_tokens")
 
 
 def _translate(error: Exception) -> Problem:

@@ -15,8 +15,8 @@ from haru_fsm.models.relay import Relay, close_all, spent
 REWRITE = (
     "[시스템 안내] 위의 글은 답변의 초안입니다. 고객에게 보낼 최종 답변으로 다시 작성해 주세요. 대화와 도구 결과에 "
     "있는 사실만 쓰고, 번호와 금액과 날짜는 그대로 옮기고, 초안이나 이 안내는 언급하지 마세요. (The text above is "
-    "a draft. Rewrite it as the final answer to the customer. Use facts from the conversation and the tool results only; "
-    "keep numbers, amounts and dates as they are, and mention neither the draft nor this note.)"
+    "a draft. Rewrite it as the final answer to the customer. Use facts from the conversation and the tool results "
+    "only; keep numbers, amounts and dates as they are, and mention neither the draft nor this note.)"
 )
 """What the strong model is told after the draft."""
 

@@ -433,6 +433,14 @@ async def test_an_error_in_the_middle_of_a_stream(error, reason):
     assert (error if isinstance(error, str) else error["message"]) in outcome.incidents[0].detail
 
 
+async def test_what_a_broken_stream_had_written_is_counted():
+    item = {"transport": "truncate", "body": reply("가" * 400)}
+    async with playing(item, limits=Limits(http_retries=0)) as (_, model):
+        outcome = await model.respond(request(on_text=[].append))
+    assert (outcome.reason, outcome.usage.estimated) == ("transport", True)
+    assert outcome.usage.answer > 50
+
+
 async def test_a_server_that_does_not_stream_is_read_all_the_same():
     heard = []
     item = {"raw_text": json.dumps(reply("배송중입니다."))}
