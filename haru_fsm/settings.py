@@ -1,33 +1,39 @@
 """Settings: from the environment, `.env`, or `haru.toml` in the app's folder, in this order; the command line wins.
 
 HARU_MODEL              gemini:NAME, openai:NAME, offline, cassette:FILE
+HARU_FALLBACK_MODELS    the models that stand in for it where it fails, in this order, with commas between them
+HARU_ANSWER_MODEL       the model that rewrites its answers
 HARU_CASSETTE           a file that all traffic with the model is recorded to
 HARU_DATABASE_URL       sqlite:///PATH, memory: (a relative PATH is one of the app's folder where it stands in a file
                         there, else of the current folder)
 HARU_DATABASE_TIMEOUT_S seconds to wait while another process holds the database
 HARU_LIMITS__MAX_STEPS  and every other limit of `Limits`
 GEMINI_API_KEY, GOOGLE_API_KEY, GOOGLE_GEMINI_BASE_URL, HARU_GEMINI_API_VERSION
+OPENAI_API_KEY, OPENAI_BASE_URL
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     DotEnvSettingsSource,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
 )
 
 from haru_fsm.clock import SystemClock
-from haru_fsm.errors import ModelError, SettingsError
+from haru_fsm.errors import SettingsError
 from haru_fsm.limits import Limits
 from haru_fsm.models import Model
+from haru_fsm.models.choosing import Access, Choice
 from haru_fsm.stores import Store
 
 if TYPE_CHECKING:
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
 DEFAULT_GEMINI = "gemini:gemini-flash-latest"
 DATABASE = "memory_store/haru.db"
 SQLITE = "sqlite:///"
+Figure = TypeVar("Figure", int, float)
 
 
 class _Secrets(DotEnvSettingsSource):
@@ -69,6 +76,8 @@ class Settings(BaseSettings):
     )
 
     model: str | None = None
+    fallback_models: Annotated[tuple[str, ...], NoDecode] = ()
+    answer_model: str | None = None
     cassette: Path | None = None
     database_url: str | None = None
     database_timeout_s: float = Field(default=5.0, ge=0, le=3600)
@@ -78,6 +87,14 @@ class Settings(BaseSettings):
         default=None, validation_alias=AliasChoices("GEMINI_API_KEY", "GOOGLE_API_KEY")
     )
     gemini_base_url: str | None = Field(default=None, validation_alias="GOOGLE_GEMINI_BASE_URL")
+    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
+    openai_base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL")
+
+    @field_validator("fallback_models", mode="before")
+    @classmethod
+    def _split(cls, given: object) -> object:
+        """A list with commas, as an environment can hold it; `haru.toml` may have a real one."""
+        return [name.strip() for name in given.split(",") if name.strip()] if isinstance(given, str) else given
 
     @classmethod
     def settings_customise_sources(
@@ -120,12 +137,15 @@ class Settings(BaseSettings):
         from haru_fsm.models.prices import dearest
 
         now = SystemClock().now()
-        known = dearest(self.model_spec, at=now, window=limits.max_input_tokens)
+        # A price list knows what OpenAI asks, not what a server elsewhere does under the same name.
+        specs = (f"elsewhere:{spec}" if self.openai_base_url and _is_openai(spec) else spec for spec in self.choice.all)
+        known = [dearest(spec, at=now, window=limits.max_input_tokens) for spec in specs]
         return replace(
             Costs.of(limits),
-            window_tokens=known.tokens,
-            usd_per_request=known.usd,
-            usd_per_token=known.usd_per_token,
+            models=len(known),
+            window_tokens=_most(each.tokens for each in known),
+            usd_per_request=_most(each.usd for each in known),
+            usd_per_token=_most(each.usd_per_token for each in known),
         )
 
     # -- what they make
@@ -135,16 +155,31 @@ class Settings(BaseSettings):
         """`kind:name` of the model: what is set, else Gemini where there is a key, else offline."""
         return self.model or (DEFAULT_GEMINI if self.gemini_api_key else "offline")
 
+    @property
+    def choice(self) -> Choice:
+        """All models that are set."""
+        return Choice(self.model_spec, self.fallback_models, self.answer_model)
+
+    @property
+    def _access(self) -> Access:
+        return Access(
+            gemini_key=_secret(self.gemini_api_key),
+            gemini_base_url=self.gemini_base_url,
+            gemini_api_version=self.gemini_api_version,
+            openai_key=_secret(self.openai_api_key),
+            openai_base_url=self.openai_base_url,
+        )
+
     def make_model(self, app: App) -> Model:
         """The model, recorded where `cassette` names a file.
 
         Raises SettingsError for an unknown kind, ModelError where a key or an extra is missing, or a cassette's file
         cannot be used.
         """
-        model = self._model(app)
+        model = self.choice.make(self._access, app.limits)
         if self.cassette is None:
             return model
-        if self.model_spec == f"cassette:{self.cassette}":
+        if f"cassette:{self.cassette}" in self.choice.all:
             raise SettingsError(f"HARU_CASSETTE is {self.cassette}, and so is what is played. Name another file.")
         from haru_fsm.models.cassette import RecordingModel
 
@@ -154,37 +189,6 @@ class Settings(BaseSettings):
         """Every secret of these settings."""
         values = (getattr(self, name) for name in type(self).model_fields)
         return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
-
-    def _model(self, app: App) -> Model:
-        kind, _, name = self.model_spec.partition(":")
-        if kind == "offline" and not name:
-            from haru_fsm.models.offline import OfflineModel
-
-            return OfflineModel()
-        if kind == "cassette" and name:
-            from haru_fsm.models.cassette import CassetteModel
-
-            return CassetteModel(name)
-        if kind == "gemini" and name:
-            return self._gemini(name, app.limits)
-        raise SettingsError(
-            f"HARU_MODEL is {self.model_spec!r}. Use gemini:NAME (for example {DEFAULT_GEMINI}), offline, or "
-            "cassette:FILE."
-        )
-
-    def _gemini(self, name: str, limits: Limits) -> Model:
-        from haru_fsm.models.gemini import GeminiModel
-
-        if self.gemini_api_key is None:
-            raise ModelError("There is no key for Gemini. Set GEMINI_API_KEY, or use --model offline.")
-        return GeminiModel(
-            name,
-            api_key=self.gemini_api_key.get_secret_value(),
-            base_url=self.gemini_base_url,
-            api_version=self.gemini_api_version,
-            limits=limits,
-            clock=SystemClock(),
-        )
 
     def make_store(self, folder: Path | None) -> Store:
         """The store; by default a file in the app's folder. Raises SettingsError for an address of another kind."""
@@ -204,6 +208,21 @@ class Settings(BaseSettings):
         raise SettingsError(
             f"The database address is {url!r}. Use sqlite:///FILE (sqlite:////absolute/FILE) or memory:."
         )
+
+
+def _is_openai(spec: str) -> bool:
+    return spec.startswith("openai:")
+
+
+def _secret(value: SecretStr | None) -> str | None:
+    return value.get_secret_value() if value is not None else None
+
+
+def _most(figures: Iterable[Figure | None]) -> Figure | None:
+    """The largest of these; None where one of them is not known."""
+    known = list(figures)
+    found = [figure for figure in known if figure is not None]
+    return max(found) if len(found) == len(known) else None
 
 
 def _told(error: ValidationError) -> str:

@@ -31,6 +31,8 @@ from haru_fsm.limits import Limits
 class Costs:
     """What one piece of work can cost. None: not known, or not limited; so is then what depends on it."""
 
+    models: int = 1
+    """Models that one piece of work may ask, one after the other: those that stand in, and the one that rewrites."""
     model_retries: int = 2
     """Re-asks for an unusable reply, within one piece of work."""
     http_retries: int = 3
@@ -63,7 +65,7 @@ class Costs:
     @property
     def requests(self) -> int:
         """HTTP requests of one piece of work."""
-        return 1 + self.model_retries + self.http_retries
+        return self.models * (1 + self.model_retries + self.http_retries)
 
     @property
     def request_usd(self) -> float:
@@ -92,13 +94,13 @@ class Figures:
     @cached_property
     def model_requests(self) -> Worst:
         """Requests and re-asks. Not counted: repeats of the same request after a fault."""
-        most = self.visits.value * (1 + self.costs.model_retries)
+        most = self.visits.value * self.costs.models * (1 + self.costs.model_retries)
         return self._at(self.visits, min(most, self._request_ceiling))
 
     @cached_property
     def http_requests(self) -> Worst:
         """All requests to the model, those that are repeated after a fault included; what `run.steps` counts."""
-        repeats = self.costs.http_retries
+        repeats = self.costs.models * self.costs.http_retries
         most = self.visits.value * self.costs.requests
         return self._at(self.visits, min(most, self._request_ceiling + repeats if self.visits.value else 0))
 
@@ -121,7 +123,7 @@ class Figures:
     def seconds(self) -> Worst:
         """Time-outs of models and tools, and waits between attempts. What else the work does is not counted."""
         costs = self.costs
-        waits = self.visits.value * costs.http_retries
+        waits = self.visits.value * costs.models * costs.http_retries
         most = _times(self.http_requests.value, costs.model_timeout_s) + _times(waits, costs.retry_wait_s)
         most += _times(self.tool_calls.value, costs.tool_timeout_s)
         return self._upper(min(most, self._ceiling("seconds", self._works, self._models | self._tools)))
@@ -186,7 +188,8 @@ class Figures:
 
     @cached_property
     def _request_ceiling(self) -> float:
-        return max(1, self._ceiling("requests", self._asks, self._models))
+        # Each model after the first may make one more than is left: nobody is passed over for want of requests.
+        return max(1, self._ceiling("requests", self._asks, self._models)) + self.costs.models - 1
 
     def _ceiling(self, measures: str, spends: Callable[[Arc], bool], begins: frozenset[Place]) -> float:
         """The least ceiling of the guards that measure this and stand in every way."""

@@ -33,8 +33,8 @@ ModelSpec = Annotated[
     typer.Option(
         "--model",
         metavar="KIND:NAME",
-        help="gemini:NAME, offline, or cassette:FILE. Default: HARU_MODEL, else Gemini where there is a key, "
-        "else offline.",
+        help="gemini:NAME, openai:NAME, offline, or cassette:FILE. Default: HARU_MODEL, else Gemini where there is "
+        "a key, else offline.",
     ),
 ]
 MaxSteps = Annotated[
