@@ -16,6 +16,7 @@ _TOO_LARGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _WRONG_KEY = re.compile(r"API[ _]key (?:not valid|expired|not found|invalid)|API_KEY_INVALID", re.IGNORECASE)
+_SIGNATURE = re.compile(r"thought[ _]?signature", re.IGNORECASE)
 _RETRY_IN = re.compile(r"retry in (\d+(?:\.\d+)?)\s*(ms|s)", re.IGNORECASE)
 
 
@@ -29,6 +30,7 @@ def read_error(status: int, body: object, headers: Mapping[str, str] | None = No
         words + _hint(reason),
         http_status=status,
         retry_after_s=_retry_after(error, headers or {}),
+        adapted=status == 400 and bool(_SIGNATURE.search(words)),
     )
 
 

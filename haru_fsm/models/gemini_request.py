@@ -1,16 +1,18 @@
 """A request to a model, as the body that the Gemini REST API takes. Pure.
 
-The contents go in as they are. They are in the API's own form since they were journaled, and are neither copied nor
-converted: through the SDK's types (google-genai 3.6.1) a history of 160 steps would cost 140 ms a request, as bytes it
-costs 3.
+The contents go in as they are, but for signatures that another model cannot have made (`gemini_signatures.py`). They
+are in the API's own form since they were journaled, and are neither copied nor converted: through the SDK's types
+(google-genai 3.6.1) a history of 160 steps would cost 140 ms a request, as bytes it costs 3.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from haru_fsm.conversation import JSON
 from haru_fsm.models import Declaration, ModelRequest
+from haru_fsm.models.gemini_signatures import countersigned, wants_signatures, without_signatures
 from haru_fsm.models.hints import hinted
 from haru_fsm.models.retrying import Amendment
 from haru_fsm.models.tokens import MOST_OUTPUT_TOKENS
@@ -32,7 +34,7 @@ def build_body(
 ) -> JSON:
     """The whole body: contents, system instruction, tools and generation settings, changed as the amendment says."""
     body: JSON = {
-        "contents": [Shared(content) for content in hinted(request, amendment.hint)],
+        "contents": [Shared(content) for content in _signed(hinted(request, amendment.hint), amendment, name)],
         "generationConfig": _generation(amendment, name, temperature, max_output_tokens),
     }
     if request.system:
@@ -43,6 +45,13 @@ def build_body(
             # The declarations stay: the history speaks of them.
             body["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
     return body
+
+
+def _signed(contents: Iterable[JSON], amendment: Amendment, name: str) -> Iterable[JSON]:
+    """The contents with the signatures that this model takes."""
+    if amendment.adapted:
+        contents = without_signatures(contents)
+    return countersigned(contents) if amendment.adapted or wants_signatures(name) else contents
 
 
 def _generation(amendment: Amendment, name: str, temperature: float, max_output_tokens: int | None) -> JSON:

@@ -66,12 +66,14 @@ class Amendment:
     """How a re-ask differs from the request as it was given. The first request has an empty one.
 
     `hint` is said to the model at the end of the last user turn. `cut_off` counts the replies that had not enough
-    room so far, and `thought` says that the last of them had spent tokens on thinking.
+    room so far, and `thought` says that the last of them had spent tokens on thinking. `adapted`: a request was
+    refused for something that it can do without.
     """
 
     hint: str = ""
     cut_off: int = 0
     thought: bool = False
+    adapted: bool = False
 
 
 @dataclass(slots=True)
@@ -196,6 +198,7 @@ class _Work:
             detail = f"{problem.detail} (not waited for: {wait:g} s are more than is left)"
             return self._failed(replace(problem, detail=detail))
         self.retries += 1
+        self.amendment = replace(self.amendment, adapted=self.amendment.adapted or problem.adapted)
         await self.persistence.clock.sleep(wait)
         return None
 
@@ -232,4 +235,4 @@ def _allowed(reply: Reply, request: ModelRequest) -> Reply:
 def _amended(amendment: Amendment, problem: Problem, hint: str) -> Amendment:
     if problem.reason is not FailureReason.CUT_OFF:
         return replace(amendment, hint=hint)
-    return Amendment(hint, amendment.cut_off + 1, problem.usage.thoughts > 0)
+    return replace(amendment, hint=hint, cut_off=amendment.cut_off + 1, thought=problem.usage.thoughts > 0)

@@ -16,6 +16,8 @@ from typing import Any
 ROLES = ("user", "model")
 NO_DATA = frozenset({"thought", "thoughtSignature", "partMetadata"})
 """Fields of a part that say something about its data and are none."""
+UNCHECKED = frozenset({"skip_thought_signature_validator", "context_engineering_is_the_way_to_go"})
+"""Words that are documented to stand for a signature where another model has made the call."""
 
 
 @dataclass(slots=True)
@@ -117,7 +119,7 @@ def _signatures(turn: _Turn, known: Collection[bytes] | None, required: bool) ->
         signature = decode_signature(part["thoughtSignature"])
         if signature is None:
             yield f"{turn.path}.parts[{index}]: thoughtSignature is not base64"
-        elif known is not None and signature not in known:
+        elif known is not None and signature not in known and part["thoughtSignature"] not in UNCHECKED:
             yield f"{turn.path}.parts[{index}]: thoughtSignature is unknown or corrupted"
     calling = [part for part in turn.parts if "functionCall" in part]
     if required and calling and "thoughtSignature" not in calling[0]:
