@@ -8,18 +8,20 @@ The rules of the API that are kept here, whatever the journal holds (see `testin
 * no content without parts, no part without data; the model's own parts go back as they came, signatures included.
 
 A `History` is a fold of the journal: one more step costs the same at any length, and what was put into words once is
-not put into words again.
+not put into words again. Where a request was made from a shorter history, its reply says how it was made shorter
+(`compaction.py`), and the fold does the same.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from haru_fsm.compaction import shorter
 from haru_fsm.conversation import (
     JSON,
-    Event,
+    Compaction,
     FailureReason,
     HistoryAdopted,
     MessageReceived,
@@ -37,7 +39,7 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     ToolsRequested,
 )
-from haru_fsm.toolbox.cutting import cut_for_model
+from haru_fsm.toolbox.cutting import cut_and_measured, size_of
 
 BLOCKED_LINE = "(이 메시지는 안전 정책에 따라 표시되지 않습니다.)"
 """Stands for a customer's message that the provider has blocked: replayed, it would block every later request too."""
@@ -45,6 +47,35 @@ GO_ON_LINE = "(계속해 주세요.)"
 """A neutral user turn, where the API wants one and nobody has said anything."""
 BEGUN = "It is not known whether this call took place: the process that ran it stopped, and a person took over."
 NOT_RUN = "This call was not run: the conversation was handed over to a person."
+AROUND = 36
+"""Bytes of the JSON around a turn, a text or a response, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Places in the contents that compaction has to know of, and what it has learned so far."""
+
+    message: int = 0
+    """Where the customer's latest message is."""
+    doubtful: Mapping[str, int] = field(default_factory=dict)
+    """The calls in doubt, as `seq.position`, and where the turn that asked for them is."""
+    recorded: bool = False
+    """The second content is the record of what was cut."""
+    refused: int | None = None
+    """Size of the smallest contents that a provider refused as too large."""
+    summary_failed: bool = False
+    """A model was asked for a summary, and none could be used."""
+
+    def moved(self, places: Mapping[int, int], compaction: Compaction) -> Marks:
+        """The marks after a compaction that has moved the contents to these places."""
+        refused = [each for each in (self.refused, compaction.refused) if each is not None]
+        return Marks(
+            message=places.get(self.message, 0),
+            doubtful={call: places[place] for call, place in self.doubtful.items() if place in places},
+            recorded=self.recorded or bool(compaction.record),
+            refused=min(refused, default=None),
+            summary_failed=self.summary_failed or bool(compaction.failed),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +87,39 @@ class History:
     results: Mapping[int, ToolResult] = field(default_factory=dict)
     output_chars: int = 20_000
     """Characters of one result that the model reads."""
+    size: int = 0
+    """About how many bytes the contents have as JSON in UTF-8."""
+    asked: int = 0
+    """The step that asked for the open calls."""
+    counted: tuple[int, int] | None = None
+    """The latest request whose prompt a provider has counted: its tokens, and the size of its contents."""
+    marks: Marks = field(default_factory=Marks)
 
     def fold(self, step: Step) -> History:
         """The history after one more step."""
-        return _settle(self, step.event)._fold(step)
+        if not isinstance(step.event, ModelEvent):
+            return self._fold(step)
+        return self.as_asked(step.event)._fold(step)
+
+    def as_asked(self, event: ModelEvent) -> History:
+        """The history as the model read it before this event: compacted, and with the outcomes that were settled."""
+        history = self if event.compaction is None else self.compacted(event.compaction)
+        return with_outcomes(history, event.settled) if event.settled else history
 
     def _fold(self, step: Step) -> History:
         match step.event:
             case MessageReceived(text=text):
-                return self._closed()._user({"text": text})
-            case ModelAnswered(content=content) if step.trip is None:
-                return self._model(content)
-            case ToolsRequested(content=content, calls=calls):
-                return replace(self._model(content), open_calls=calls, results={})
+                return self._closed()._message(text)
+            case ModelAnswered(content=content) as event if step.trip is None:
+                return self._model(content, event)
+            case ToolsRequested(content=content, calls=calls) as event:
+                return self._model(content, event, calls, step.seq)
             case ModelFailed(reason=FailureReason.PROMPT_BLOCKED):
                 return self._blocked()
             case ToolsExecuted(results=results):
-                return replace(self, results={result.position: result for result in results})
+                return self._executed(results)
             case Resumed(begun=begun) if begun:
-                return replace(self, results={result.position: result for result in map(_begun, begun)})
+                return self._executed([_begun(call) for call in begun])
             case ObservationAppended(refusals=refusals):
                 return self._observed(refusals)
             case TicketOpened(notice=notice):
@@ -82,8 +127,20 @@ class History:
             case TicketClosed(reply=reply):
                 return self._model(_model_turn(reply))
             case HistoryAdopted(contents=contents):
-                return replace(self, contents=(*self.contents, *contents))
+                history, size = self._closed(), sum(map(size_of, contents))
+                return replace(history, contents=(*history.contents, *contents), size=history.size + size)
         return self
+
+    def compacted(self, compaction: Compaction) -> History:
+        """The history made shorter as this compaction says."""
+        contents, places = shorter(self.contents, compaction)
+        marks = self.marks.moved(places, compaction)
+        return replace(self, contents=contents, size=sum(map(size_of, contents)), marks=marks)
+
+    @property
+    def stays(self) -> frozenset[int]:
+        """Positions of what compaction has to leave alone, beside the first content and the recent ones."""
+        return frozenset((self.marks.message, *self.marks.doubtful.values()))
 
     def request(self) -> tuple[JSON, ...]:
         """The contents to send: the last turn is the user's."""
@@ -91,52 +148,94 @@ class History:
 
     # -- turns
 
-    def _user(self, *parts: JSON) -> History:
-        """Say something as the user; two user turns in a row are one, but responses stand alone before a message."""
-        return replace(self, contents=(*self.contents, {"role": "user", "parts": list(parts)}))
+    def _then(
+        self,
+        content: JSON,
+        size: int,
+        calls: tuple[ToolCall, ...] = (),
+        asked: int = 0,
+        counted: tuple[int, int] | None = None,
+    ) -> History:
+        """One more content. Written out, for `dataclasses.replace` costs three times as much, and this is done for
+        every turn."""
+        return History(
+            (*self.contents, content),
+            calls,
+            {},
+            self.output_chars,
+            self.size + size + AROUND,
+            asked,
+            counted or self.counted,
+            self.marks,
+        )
 
-    def _model(self, content: JSON) -> History:
+    def _user(self, text: str) -> History:
+        """Say something as the user; two user turns in a row are one, but responses stand alone before a message."""
+        return self._then({"role": "user", "parts": [{"text": text}]}, _text_size(text))
+
+    def _message(self, text: str) -> History:
+        marks = replace(self.marks, message=len(self.contents))
+        return replace(self._user(text), marks=marks)
+
+    def _model(
+        self, content: JSON, event: ModelEvent | None = None, calls: tuple[ToolCall, ...] = (), asked: int = 0
+    ) -> History:
         """Let the model speak; whatever it had asked for before is closed first, and an empty content is left out."""
-        if not content.get("parts"):
+        parts = content.get("parts")
+        if not parts:
             return self
         history = self._closed()
-        if not history.contents or any("functionCall" in part for part in content["parts"]):
+        if not history.contents or any("functionCall" in part for part in parts):
             history = history._user_last()
-        return replace(history, contents=(*history.contents, content))
+        counted = None if event is None else _counted(event, history.size)
+        return history._then(content, sum(map(_part_size, parts)), calls, asked, counted)
 
     def _user_last(self) -> History:
-        if self.contents and self.contents[-1]["role"] == "user":
-            return self
-        return self._user({"text": GO_ON_LINE})
+        return self if self.contents and self.contents[-1]["role"] == "user" else self._user(GO_ON_LINE)
+
+    def _executed(self, results: Sequence[ToolResult]) -> History:
+        history = replace(self, results={result.position: result for result in results})
+        doubtful = [each.position for each in results if each.status is ResultStatus.IN_DOUBT and self.open_calls]
+        if not doubtful:
+            return history
+        calls = {f"{self.asked}.{position}": len(self.contents) - 1 for position in doubtful}
+        return replace(history, marks=replace(self.marks, doubtful={**self.marks.doubtful, **calls}))
 
     def _observed(self, refusals: Mapping[int, str]) -> History:
         if not self.open_calls:
             return self
-        responses = [self._response(call, refusals.get(call.position)) for call in self.open_calls]
-        return replace(self._user(*responses), open_calls=(), results={})
+        said = [self._response(call, refusals.get(call.position)) for call in self.open_calls]
+        turn = {"role": "user", "parts": [part for part, _ in said]}
+        return self._then(turn, sum(size for _, size in said))
 
     def _closed(self) -> History:
         """The same with every open call answered, for turns that cannot follow a call."""
         return self._observed({})
 
-    def _response(self, call: ToolCall, refusal: str | None) -> JSON:
+    def _response(self, call: ToolCall, refusal: str | None) -> tuple[JSON, int]:
+        """What the model reads of a call, and about how many bytes that has."""
         result = self.results.get(call.position)
         if refusal is not None or result is None:
-            response: JSON = {"error": refusal if refusal is not None else NOT_RUN}
+            error = refusal if refusal is not None else NOT_RUN
+            response, size = {"error": error}, _text_size(error)
         else:
-            response = _read_by_model(result, self.output_chars)
+            response, size = _read_by_model(result, self.output_chars)
         said: JSON = {"name": call.name, "response": response}
         if call.id is not None:
             said["id"] = call.id
-        return {"functionResponse": said}
+        return {"functionResponse": said}, size + len(call.name) + AROUND
 
     def _blocked(self) -> History:
-        contents = list(self.contents)
+        contents, size = list(self.contents), self.size
         for index in range(len(contents) - 1, -1, -1):
+            if self.marks.recorded and index == 1:
+                continue
             if contents[index]["role"] == "user" and all("text" in part for part in contents[index]["parts"]):
-                contents[index] = {"role": "user", "parts": [{"text": BLOCKED_LINE}]}
+                blocked: JSON = {"role": "user", "parts": [{"text": BLOCKED_LINE}]}
+                size += size_of(blocked) - size_of(contents[index])
+                contents[index] = blocked
                 break
-        return replace(self, contents=tuple(contents))
+        return replace(self, contents=tuple(contents), size=size)
 
 
 def _begun(call: str) -> ToolResult:
@@ -145,24 +244,34 @@ def _begun(call: str) -> ToolResult:
     return ToolResult(position=position, status=ResultStatus.IN_DOUBT, response={"error": BEGUN})
 
 
-def _read_by_model(result: ToolResult, chars: int) -> JSON:
-    """A result cut to size, with what was repaired in the arguments as part of its note."""
-    response = cut_for_model(result.response, chars)
+def _read_by_model(result: ToolResult, chars: int) -> tuple[JSON, int]:
+    """A result cut to size, with what was repaired in the arguments as part of its note; and its size."""
+    response, size = cut_and_measured(result.response, chars)
     if not result.repairs:
-        return response
-    return {**response, "note": " ".join([*result.repairs, *filter(None, [response.get("note")])])}
+        return response, size
+    note = " ".join([*result.repairs, *filter(None, [response.get("note")])])
+    return {**response, "note": note}, size + _text_size(note)
 
 
-def _settle(history: History, event: Event) -> History:
-    """A model event carries outcomes that came to be known before its request: the model read them as part of the
-    last user turn."""
-    if not isinstance(event, ModelEvent) or not event.settled:
-        return history
-    return with_outcomes(history, event.settled)
+def _text_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+def _part_size(part: JSON) -> int:
+    return _text_size(part["text"]) + AROUND if part.keys() == {"text"} else size_of(part)
+
+
+def _counted(event: ModelEvent, size: int) -> tuple[int, int] | None:
+    """What the provider has counted, where that was one request's prompt and nothing else's."""
+    summary = event.compaction
+    requests, usage = event.requests, event.usage
+    prompt = usage.prompt - (summary.usage.prompt if summary else 0)
+    alone = requests - (summary.requests if summary else 0) == 1
+    return (prompt, size) if alone and prompt > 0 and not usage.estimated else None
 
 
 def with_outcomes(history: History, settled: Mapping[str, JSON]) -> History:
-    """The history with late outcomes told to the model, as text in the last user turn."""
+    """The history with late outcomes told to the model, as text in the last user turn: they were not known before."""
     if not settled:
         return history
     history = history._closed()._user_last()
@@ -171,7 +280,26 @@ def with_outcomes(history: History, settled: Mapping[str, JSON]) -> History:
         {"text": f"(Outcome of call {call}, which was in doubt: {json.dumps(response, ensure_ascii=False)})"}
         for call, response in settled.items()
     ]
-    return replace(history, contents=(*history.contents[:-1], {**last, "parts": [*last["parts"], *lines]}))
+    doubtful = {call: place for call, place in history.marks.doubtful.items() if call not in settled}
+    return replace(
+        history,
+        contents=(*history.contents[:-1], {**last, "parts": [*last["parts"], *lines]}),
+        size=history.size + sum(map(size_of, lines)),
+        marks=replace(history.marks, doubtful=doubtful),
+    )
+
+
+def written_at(steps: Iterable[Step], output_chars: int) -> list[int]:
+    """For each content of the history of these steps, the number of the step that wrote it."""
+    history, seqs = History(output_chars=output_chars), list[int]()
+    for step in steps:
+        if isinstance(step.event, ModelEvent) and step.event.compaction is not None:
+            contents, places = shorter(history.contents, step.event.compaction)
+            moved = {place: seqs[position] for position, place in places.items()}
+            seqs = [moved.get(place, step.seq) for place in range(len(contents))]
+        history = history.fold(step)
+        seqs += [step.seq] * (len(history.contents) - len(seqs))
+    return seqs
 
 
 def _model_turn(text: str) -> JSON:

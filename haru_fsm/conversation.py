@@ -163,6 +163,39 @@ class MessageReceived(Event):
     """Digest of the definition (rows, kinds of guards, tools) under which the run began."""
 
 
+class Compaction(Frozen):
+    """How the history was made shorter before a request, so that everybody who reads the journal makes it the same.
+
+    Positions count the contents as they were before: see `haru_fsm/compaction.py`.
+    """
+
+    until: int
+    """Before this position old results became short notes."""
+    digested: int = 0
+    """What stood before this position was replaced by `record`; 0: nothing was."""
+    kept: tuple[int, ...] = ()
+    """Positions before `until` that were left as they are."""
+    record: str = ""
+    """What the model reads in the place of what was replaced."""
+    recent_chars: int | None = None
+    """Characters that each result from `until` on may still have; None: they were left alone."""
+    seq: int = 0
+    """The last step of which something was cut."""
+    before: int = 0
+    """Bytes of the contents before, as JSON in UTF-8."""
+    after: int = 0
+    by: Literal["digest", "model"] = "digest"
+    """Who wrote the record."""
+    failed: str = ""
+    """Why a summary that a model was asked for is not the record."""
+    refused: int | None = None
+    """The size of the contents that the provider had refused as too large; None: it was not asked before."""
+    requests: int = 0
+    """Requests for the summary; they are part of the event's."""
+    usage: Usage = Usage()
+    """Tokens of the summary; they are part of the event's."""
+
+
 class ModelEvent(Event):
     """What three kinds of model events share: all that was asked for and spent until this outcome was there."""
 
@@ -173,6 +206,8 @@ class ModelEvent(Event):
     incidents: tuple[Incident, ...] = ()
     settled: dict[str, JSON] = Field(default_factory=dict)
     """Outcomes that came to be known since the last request, by call (`seq.position`): the model read them as well."""
+    compaction: Compaction | None = None
+    """How the history was made shorter for this request, and is from here on."""
 
 
 class ModelAnswered(ModelEvent):

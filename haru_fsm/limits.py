@@ -14,8 +14,7 @@ Seconds = Annotated[float, Field(gt=0)]
 class Limits(BaseModel):
     """Limits of one run (from a customer's message to its ending). None means: not limited by this.
 
-    Accepted, and without effect until what they bound is built: `max_input_tokens`, `max_approvals`, `compact_at`,
-    `compact_at_tokens`, `keep_recent_contents`, `summarise`, `final_answer_without_tools`.
+    Accepted, and without effect until what they bound is built: `max_approvals`, `final_answer_without_tools`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -16,6 +16,7 @@ from haru_fsm.progress import Progress
 from haru_fsm.stores import LedgerEntry
 from haru_fsm.tickets import StoreDesk, ticket_key
 from haru_fsm.toolbox import Toolbox
+from haru_fsm.toolbox.cutting import size_of
 
 DESK_ATTEMPTS = 3
 DESK_PAUSE_S = 0.5
@@ -39,6 +40,7 @@ class Services:
     _history: History = field(init=False)
     _progress: Progress = field(default_factory=Progress)
     _folded: int = 0
+    _overhead: int | None = None
 
     def __post_init__(self) -> None:
         self._history = History(output_chars=self.limits.tool_output_chars)
@@ -75,6 +77,14 @@ class Services:
             timeout_s=self.left_s(conversation),
             on_text=self.on_text,
         )
+
+    @property
+    def overhead(self) -> int:
+        """Bytes that go with every request beside the contents; measured once."""
+        if self._overhead is None:
+            declared = [[one.name, one.description, one.parameters] for one in self.tools.declarations]
+            self._overhead = size_of([self.system_prompt, declared])
+        return self._overhead
 
     async def late_outcomes(self, conversation: Conversation) -> dict[str, JSON]:
         """What has come to be known of calls whose result in the journal is `in_doubt`, and was not told yet."""

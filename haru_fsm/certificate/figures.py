@@ -57,7 +57,8 @@ class Costs:
         """What follows from the limits alone. Use `dataclasses.replace` to add what is known of model and tools."""
         return cls(
             model_retries=limits.model_retries,
-            http_retries=limits.http_retries,
+            # A summary of a long history is a request of its own: it is charged like a re-ask, and has its own repeats.
+            http_retries=limits.http_retries * (2 if limits.summarise == "model" else 1),
             model_timeout_s=limits.model_timeout_s,
             tool_timeout_s=limits.tool_timeout_s,
         )

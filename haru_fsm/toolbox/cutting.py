@@ -27,14 +27,30 @@ def cut_for_model(response: JSON, chars: int) -> JSON:
     characters, also where `chars` is less. Pure: the same response and limit always give the same cut, so that a
     history does not change from one request to the next.
     """
+    return cut_and_measured(response, chars)[0]
+
+
+def cut_and_measured(response: JSON, chars: int) -> tuple[JSON, int]:
+    """The same, and the bytes that it has as JSON: they were counted anyway."""
     # Its bytes are never fewer than its characters, and counting those is cheaper.
-    if len(to_json(response)) <= chars or (size := _size(response)) <= chars:
-        return response
+    size = size_of(response)
+    if size <= chars or (whole := _chars(response)) <= chars:
+        return response, size
+    cut = _cut_response(response, whole, chars)
+    return cut, size_of(cut)
+
+
+def size_of(value: Any) -> int:
+    """Bytes of a JSON value as it goes over the wire, in UTF-8 and unescaped."""
+    return len(to_json(value))
+
+
+def _cut_response(response: JSON, size: int, chars: int) -> JSON:
     said = response.get("note")
     note = f"Cut: {size:,} characters, of which about {chars:,} are shown. {_HOW_TO_ASK_FOR_LESS}"
-    note = f"{said} {note}" if isinstance(said, str) and _size(said) <= chars // 4 else note
+    note = f"{said} {note}" if isinstance(said, str) and _chars(said) <= chars // 4 else note
     rest = {key: value for key, value in response.items() if key != "note"}
-    return {**_fitted_object(rest, chars - _size(note) - len(',"note":')), "note": note}
+    return {**_fitted_object(rest, chars - _chars(note) - len(',"note":')), "note": note}
 
 
 _HOW_TO_ASK_FOR_LESS = (
@@ -54,12 +70,12 @@ def cut_text(text: str, length: int) -> str:
     return text[:end]
 
 
-def _size(value: Any) -> int:
+def _chars(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def _fitted(value: Any, room: int) -> Any:
-    if _size(value) <= room:
+    if _chars(value) <= room:
         return value
     match value:
         case str():
@@ -75,7 +91,7 @@ def _fitted_text(text: str, room: int) -> str:
     """As much of a text as fits, with its quotes and escapes counted."""
     length = min(len(text), max(room - 3, 0))
     shorter = cut_text(text, length)
-    while shorter and (excess := _size(shorter) + 1 - room) > 0:
+    while shorter and (excess := _chars(shorter) + 1 - room) > 0:
         shorter = cut_text(shorter, len(shorter) - max(excess // 6, 1))
     return shorter + _CUT
 
@@ -84,7 +100,7 @@ def _fitted_list(items: list[Any], room: int) -> list[Any]:
     kept: list[Any] = []
     left = room - 2 - len(_more(len(items))) - 3
     for item in items:
-        size = _size(item) + 1
+        size = _chars(item) + 1
         if size > left:
             break
         kept.append(item)
@@ -100,8 +116,8 @@ def _more(count: int) -> str:
 
 def _fitted_object(value: JSON, room: int) -> JSON:
     """Small values whole, the large ones sharing what is left; where there are too many keys, the first ones."""
-    sizes = {key: _size(item) for key, item in value.items()}
-    share = _fair_share(list(sizes.values()), room - 2 - sum(_size(key) + 2 for key in value))
+    sizes = {key: _chars(item) for key, item in value.items()}
+    share = _fair_share(list(sizes.values()), room - 2 - sum(_chars(key) + 2 for key in value))
     if share <= 0:
         return _first_keys(value, sizes, room)
     return {key: item if sizes[key] <= share else _fitted(item, share) for key, item in value.items()}
@@ -111,7 +127,7 @@ def _first_keys(value: JSON, sizes: dict[str, int], room: int) -> JSON:
     kept: JSON = {}
     left = room - 2 - len(_more(len(value))) - 8
     for key, item in value.items():
-        left -= sizes[key] + _size(key) + 2
+        left -= sizes[key] + _chars(key) + 2
         if left < 0:
             break
         kept[key] = item

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from haru_fsm.asking import SUMMARISER
 from haru_fsm.conversation import (
     MessageReceived,
     ModelAnswered,
@@ -237,6 +238,27 @@ def _database(come: Played) -> bytes:
         dump = "\n".join(connection.iterdump())
     connection.close()
     return dump.encode()
+
+
+def _f094(come: Played) -> None:
+    summary, request = come.gemini.requests
+    assert "tools" not in summary
+    messages = [come.case.script["preloaded_history"][0]["parts"][0]["text"], come.case.messages[0]["text"]]
+    said = [part.get("text") for content in request["contents"] for part in content["parts"]]
+    assert [said[0], said[-1]] == messages, "word by word"
+    assert all(order in str(said) for order in ("HR20260725002", "HR20260726011")), said
+    (answered,) = come.events(ModelAnswered)
+    assert (answered.requests, answered.usage.total, answered.compaction.by) == (2, 280, "model")
+
+
+def _f096(come: Played) -> None:
+    found = [event.compaction for event in come.events(ModelAnswered) if event.compaction is not None]
+    assert all(each.after < each.before for each in found)
+    told = [body["systemInstruction"]["parts"][0]["text"] for body in come.gemini.requests]
+    summaries = [text for text in told if text == SUMMARISER]
+    assert len(summaries) <= 1
+    assert [each.by for each in found] == ["digest"] * len(found)
+    assert [bool(each.failed) for each in found] == [True] * len(summaries)
 
 
 def _f097(come: Played) -> None:

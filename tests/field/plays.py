@@ -304,6 +304,11 @@ async def with_a_record(stage: Stage, gemini: FakeGemini) -> Played:
 
 PLAYS: dict[str, dict[str, Play]] = {
     "F020": {f"keeping-{recent}": partial(straight, context_window_contents=recent) for recent in range(1, 8)},
+    "F094": {
+        "": straight,
+        **{f"keeping-{recent}": partial(straight, keep_recent_contents=recent) for recent in (1, 2)},
+    },
+    "F096": {"": straight, "keeping-1": partial(straight, keep_recent_contents=1)},
     "F025": {"killed": partial(killed, point=CrashPoint("write", SAVED_RESULTS, "after"))},
     "F061": {"outlasting": outlasting},
     "F062": {"five": five_at_once},
