@@ -171,7 +171,7 @@ class History:
 
     def _user(self, text: str) -> History:
         """Say something as the user; two user turns in a row are one, but responses stand alone before a message."""
-        return self._then({"role": "user", "parts": [{"text": text}]}, _text_size(text))
+        return self._then({"role": "user", "parts": [{"text": text}]}, size_of(text))
 
     def _message(self, text: str) -> History:
         marks = replace(self.marks, message=len(self.contents))
@@ -188,7 +188,7 @@ class History:
         if not history.contents or any("functionCall" in part for part in parts):
             history = history._user_last()
         counted = None if event is None else _counted(event, history.size)
-        return history._then(content, sum(map(_part_size, parts)), calls, asked, counted)
+        return history._then(content, sum(map(size_of, parts)), calls, asked, counted)
 
     def _user_last(self) -> History:
         return self if self.contents and self.contents[-1]["role"] == "user" else self._user(GO_ON_LINE)
@@ -217,7 +217,7 @@ class History:
         result = self.results.get(call.position)
         if refusal is not None or result is None:
             error = refusal if refusal is not None else NOT_RUN
-            response, size = {"error": error}, _text_size(error)
+            response, size = {"error": error}, size_of(error)
         else:
             response, size = _read_by_model(result, self.output_chars)
         said: JSON = {"name": call.name, "response": response}
@@ -250,15 +250,7 @@ def _read_by_model(result: ToolResult, chars: int) -> tuple[JSON, int]:
     if not result.repairs:
         return response, size
     note = " ".join([*result.repairs, *filter(None, [response.get("note")])])
-    return {**response, "note": note}, size + _text_size(note)
-
-
-def _text_size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-
-
-def _part_size(part: JSON) -> int:
-    return _text_size(part["text"]) + AROUND if part.keys() == {"text"} else size_of(part)
+    return {**response, "note": note}, size + size_of(note)
 
 
 def _counted(event: ModelEvent, size: int) -> tuple[int, int] | None:
