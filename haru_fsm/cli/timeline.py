@@ -14,6 +14,7 @@ from haru_fsm.cli.narration import VERBS, resumed_under, trip_line
 from haru_fsm.cli.output import printable
 from haru_fsm.conversation import (
     KINDS,
+    Compaction,
     HistoryAdopted,
     MessageReceived,
     ModelAnswered,
@@ -143,10 +144,25 @@ def _lines(step: Step, calls: tuple[ToolCall, ...]) -> Iterator[str]:
 
 
 def _troubles(event: ModelEvent) -> Iterator[str]:
+    if event.compaction is not None:
+        yield from _compacted(event.compaction)
     if event.requests > 1:
         yield f"{event.requests} requests"
     for incident in event.incidents:
         yield f"unusable: {incident.reason} {shorten(incident.detail, RESULT_CHARS)}".rstrip()
+
+
+def _compacted(compaction: Compaction) -> Iterator[str]:
+    """What was cut before the request, up to which step, and who wrote what stands there now."""
+    writer = "a summary by the model" if compaction.by == "model" else "a digest"
+    gone = compaction.digested - sum(position < compaction.digested for position in compaction.kept)
+    replaced = f"; {gone} contents became {writer}" if compaction.record else ""
+    why = " after a refusal" if compaction.refused is not None else ""
+    where = f" up to step {compaction.seq}" if compaction.seq else ""
+    sizes = f"{compaction.before:,} → {compaction.after:,} bytes"
+    yield f"compacted{why}{where}: {sizes}, results shortened{replaced}"
+    if compaction.failed:
+        yield f"  no summary by the model: {compaction.failed}"
 
 
 def _result(call: ToolCall, result: ToolResult) -> Iterator[str]:

@@ -137,3 +137,22 @@ def test_looking_needs_no_sound_app(haru: Haru, tmp_path: Path, asked: dict[str,
     shown = haru("show", str(asked["conversation_id"]), "--app", str(app))
     assert shown.code == 0
     assert haru("ask", "?", "--customer", "C003", "--app", str(app)).code == 2
+
+
+def test_show_says_where_the_history_was_compacted(haru: Haru, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARU_LIMITS__COMPACT_AT_TOKENS", "1")
+    monkeypatch.setenv("HARU_LIMITS__KEEP_RECENT_CONTENTS", "1")
+    first = haru("ask", PARCELS, "--customer", "C003", "--json").json
+    again = haru("ask", PARCELS, "--customer", "C003", "--conversation", first["conversation_id"], "--json").json
+    assert again["answer"] == first["answer"]
+    found = [
+        step["event"]["compaction"]
+        for step in haru("show", first["conversation_id"], "--json").json["steps"]
+        if step["event"].get("compaction")
+    ]
+    assert found
+    shown = haru("show", first["conversation_id"]).out
+    for each in found:
+        assert f"compacted up to step {each['seq']}: {each['before']:,} → {each['after']:,} bytes" in shown
+        assert each["before"] > each["after"]
+    assert "contents became a digest" in shown
