@@ -29,6 +29,7 @@ from haru_fsm.conversation import (
     ModelEvent,
     ModelFailed,
     ObservationAppended,
+    ResultsEvent,
     ResultStatus,
     Resumed,
     Step,
@@ -36,7 +37,6 @@ from haru_fsm.conversation import (
     TicketOpened,
     ToolCall,
     ToolResult,
-    ToolsExecuted,
     ToolsRequested,
 )
 from haru_fsm.toolbox.cutting import cut_and_measured, size_of
@@ -116,10 +116,10 @@ class History:
                 return self._model(content, event, calls, step.seq)
             case ModelFailed(reason=FailureReason.PROMPT_BLOCKED):
                 return self._blocked()
-            case ToolsExecuted(results=results):
+            case ResultsEvent(results=results):
                 return self._executed(results)
             case Resumed(begun=begun) if begun:
-                return self._executed([_begun(call) for call in begun])
+                return self._executed([*self.results.values(), *map(_begun, begun)])
             case ObservationAppended(refusals=refusals):
                 return self._observed(refusals)
             case TicketOpened(notice=notice):

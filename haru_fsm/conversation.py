@@ -11,11 +11,11 @@ and texts are read out of it where they are needed.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAny
 
@@ -124,6 +124,21 @@ class ToolResult(Frozen):
     """The tool's own code was started for this call."""
 
 
+class Awaited(Frozen):
+    """A call that waits for a person to agree. What they agree to is its `digest`: this call with these arguments of
+    this tool, as it was declared then, in this conversation."""
+
+    position: int
+    call: str
+    """`seq.position` of the request: the call's name in the ledger, and for people."""
+    tool: str
+    args: JSON
+    """The exact arguments that it would run with."""
+    digest: str
+    expires_at: float
+    """From then on the request counts as denied, and an approval that nothing was begun with as void."""
+
+
 class Ticket(Frozen):
     """A case for a person. `key` names what it was opened for, so that opening it twice gives one ticket."""
 
@@ -161,6 +176,16 @@ class MessageReceived(Event):
     message_id: str | None = None
     definition: str = ""
     """Digest of the definition (rows, kinds of guards, tools) under which the run began."""
+    held: int | None = None
+    """The step that has kept the message, where it came in a pause."""
+
+
+class MessageHeld(Event):
+    """The customer wrote while the run waits for a person. It begins the next run, when this one has ended."""
+
+    kind: Literal["message_held"] = "message_held"
+    text: str
+    message_id: str | None = None
 
 
 class Compaction(Frozen):
@@ -284,13 +309,40 @@ class FailureReason(StrEnum):
     """A recorded or scripted model had nothing (more) that fits the request."""
 
 
-class ToolsExecuted(Event):
+class ResultsEvent(Event):
+    """What came of calls of the last reply, in their order."""
+
+    results: tuple[ToolResult, ...]
+
+
+class ToolsExecuted(ResultsEvent):
     """The calls of the last reply were dealt with, each with one result, in the order of the calls."""
 
     kind: Literal["tools_executed"] = "tools_executed"
-    results: tuple[ToolResult, ...]
     ticket: Ticket | None = None
     """The ticket that one of the calls has filed, or added to, at its session's desk."""
+
+
+class ApprovalRequested(ResultsEvent):
+    """Calls of the last reply wait for a person. `results` are those of all its other calls, which did not wait."""
+
+    kind: Literal["approval_requested"] = "approval_requested"
+    waiting: tuple[Awaited, ...]
+
+
+class ApprovalDecided(Event):
+    """A person has decided about one waiting call, or nobody has in time (`expired`). The first decision counts."""
+
+    kind: Literal["approval_decided"] = "approval_decided"
+    continues: ClassVar[bool] = True
+    """It goes on with the run that paused for it; no other event from outside does."""
+    call: str
+    digest: str
+    approved: bool
+    by: str = ""
+    """Who decided, as they were called; for the journal alone."""
+    reason: str = ""
+    expired: bool = False
 
 
 class ObservationAppended(Event):
@@ -342,17 +394,22 @@ class HistoryAdopted(Event):
 
 EVENTS: tuple[Any, ...] = (
     MessageReceived,
+    MessageHeld,
     ModelAnswered,
     ToolsRequested,
     ModelFailed,
     ToolsExecuted,
+    ApprovalRequested,
+    ApprovalDecided,
     ObservationAppended,
     TicketOpened,
     TicketClosed,
     Resumed,
     HistoryAdopted,
 )
-OUTSIDE: frozenset[type[Event]] = frozenset((MessageReceived, TicketClosed, HistoryAdopted))
+OUTSIDE: frozenset[type[Event]] = frozenset(
+    (MessageReceived, MessageHeld, ApprovalDecided, TicketClosed, HistoryAdopted)
+)
 """Events that no state's work gives: they come from outside and leave rest."""
 
 KINDS: Mapping[str, type[Event]] = {event.model_fields["kind"].default: event for event in EVENTS}
@@ -360,10 +417,13 @@ KINDS: Mapping[str, type[Event]] = {event.model_fields["kind"].default: event fo
 
 KnownEvent = Annotated[
     MessageReceived
+    | MessageHeld
     | ModelAnswered
     | ToolsRequested
     | ModelFailed
     | ToolsExecuted
+    | ApprovalRequested
+    | ApprovalDecided
     | ObservationAppended
     | TicketOpened
     | TicketClosed
@@ -419,6 +479,11 @@ class Step(Frozen):
     asked: tuple[str, ...] = ()
     """Kinds of counted guards that were asked about this event and let it pass."""
 
+    @property
+    def pauses(self) -> bool:
+        """It rests without being an ending: the run waits for a person's approval."""
+        return self.rests and isinstance(self.event, ApprovalRequested | MessageHeld)
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
@@ -454,6 +519,11 @@ class Conversation:
             start -= 1
         return steps[start:]
 
+    @property
+    def paused(self) -> bool:
+        """The current run waits for a person's approval."""
+        return self.resting and bool(self.steps) and self.steps[-1].pauses
+
 
 def last_request(conversation: Conversation) -> tuple[int, ToolsRequested]:
     """The number of the latest step that requested tools, and its event. Raises LookupError when there is none."""
@@ -465,19 +535,41 @@ def last_request(conversation: Conversation) -> tuple[int, ToolsRequested]:
 
 def executed(steps: Iterable[Step]) -> Iterator[tuple[str, ToolCall, ToolResult]]:
     """Each call that was dealt with and its result, under the call's name in the ledger: `seq.position`."""
-    requested, calls = 0, tuple[ToolCall, ...]()
+    requested, calls, results = 0, tuple[ToolCall, ...](), tuple[ToolResult, ...]()
+    for step in (*steps, None):
+        event = step.event if step is not None else None
+        if isinstance(event, ResultsEvent):
+            results = event.results  # after a pause the results from before it come again
+        elif step is None or isinstance(event, ToolsRequested | ObservationAppended | MessageReceived):
+            yield from ((f"{requested}.{result.position}", calls[result.position], result) for result in results)
+            results = ()
+        if step is not None and isinstance(event, ToolsRequested):
+            requested, calls = step.seq, event.calls
+
+
+def awaited(steps: Sequence[Step]) -> tuple[Awaited, ...]:
+    """The calls for which a conversation with this journal waits; none where it does not pause."""
+    if not steps or not steps[-1].pauses:
+        return ()
+    asked = (step.event for step in reversed(steps) if isinstance(step.event, ApprovalRequested))
+    return next(asked).waiting
+
+
+def held_messages(steps: Iterable[Step]) -> list[tuple[int, MessageHeld]]:
+    """The messages that came in a pause and have begun no run yet, each with the number of its step."""
+    held: dict[int, MessageHeld] = {}
     for step in steps:
         match step.event:
-            case ToolsRequested():
-                requested, calls = step.seq, step.event.calls
-            case ToolsExecuted(results=results):
-                for result in results:
-                    yield f"{requested}.{result.position}", calls[result.position], result
+            case MessageHeld():
+                held[step.seq] = step.event
+            case MessageReceived(held=int(begun)):
+                held.pop(begun, None)
+    return list(held.items())
 
 
 def self_contained(step: Step) -> Step:
     """The step for another database: its results stand in its own journal, for they are in no ledger there."""
-    if not isinstance(step.event, ToolsExecuted):
+    if not isinstance(step.event, ResultsEvent):
         return step
     results = tuple(result.model_copy(update={"noted": False}) for result in step.event.results)
     return step.model_copy(update={"event": step.event.model_copy(update={"results": results})})

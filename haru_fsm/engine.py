@@ -17,13 +17,18 @@ from typing import Any, Self
 from haru_fsm import leases
 from haru_fsm.adoption import repaired
 from haru_fsm.app import App
+from haru_fsm.approvals import expired
 from haru_fsm.clock import Clock, SystemClock
 from haru_fsm.conversation import (
+    ApprovalDecided,
+    Awaited,
     Conversation,
     HistoryAdopted,
+    MessageHeld,
     MessageReceived,
     Step,
     TicketClosed,
+    awaited,
     content_text,
     self_contained,
 )
@@ -39,8 +44,8 @@ from haru_fsm.errors import (
 from haru_fsm.ids import checked
 from haru_fsm.json_safe import json_safe, safe_text
 from haru_fsm.models import Model
-from haru_fsm.runs import Piece, Run, run_of
-from haru_fsm.stores import Outcome, Record, Store
+from haru_fsm.runs import Piece, Run, kept, run_of
+from haru_fsm.stores import Outcome, Record, Store, Summary
 from haru_fsm.tickets import TicketDesk
 from haru_fsm.worker import Parts, Watcher, Worker
 
@@ -110,7 +115,8 @@ class Engine:
         """One message of a customer, taken to its ending: an answer, or a ticket whose number is told.
 
         The same `message_id` again gives the same run, whoever asks and however often. A run that a dead process has
-        left unfinished is finished first.
+        left unfinished is finished first. Where a call needs a person's approval, the run pauses (`run.waiting`). A
+        message that comes in a pause is kept, and begins the next run when the paused one has ended.
 
         Raises SettingsError (an empty or too long message), UnknownCustomer, UnknownConversation (it is another
         customer's), ConversationBusy (a run is going on), StoreError.
@@ -131,10 +137,18 @@ class Engine:
                     f"Conversation {conversation_id}: a run is still going on. Wait for it, or ask again with the same "
                     "message_id later; nothing was changed."
                 )
+            if record is not None and self._late(record):
+                with suppress(ConversationMoved):
+                    await self._expire(record, watch)
+                continue
             if record is not None and known is not None:
                 return run_of(self._rebuilt(record), known)
+            if record is not None and record.summary.paused and _is_held(record, message_id):
+                return kept(self._rebuilt(record), message_id)
             worker = self._worker(record, conversation_id, customer_id, watch)
             try:
+                if record is not None and record.summary.paused:
+                    return await self._hold(worker, message, conversation_id)
                 return await worker.begin(message)
             except ConversationMoved:
                 if message_id is None:
@@ -144,9 +158,13 @@ class Engine:
     async def resume(self, conversation_id: str, *, watch: Watcher | None = None) -> Run:
         """Carry an unfinished run on to its ending; a conversation at rest is returned as it is.
 
+        So is a run that waits for a person's approval, unless its time is up: then that is a denial.
+
         Raises UnknownConversation, ConversationBusy (another worker is alive and has it), JournalDamaged, StoreError.
         """
         record = await self._load(conversation_id)
+        if self._late(record):
+            return await self._expire(record, watch)
         if record.summary.resting:
             return run_of(self._rebuilt(record))
         if not self._void(record):
@@ -157,20 +175,25 @@ class Engine:
         return await worker.resume()
 
     async def resume_all(self, *, watch: Watcher | None = None) -> list[Run | HaruError]:
-        """Carry on every unfinished run that no living worker has. What cannot be resumed comes back as its error."""
+        """Carry on every unfinished run that no living worker has, and no person has to approve.
+
+        What cannot be resumed comes back as its error.
+        """
         together = asyncio.Semaphore(RESUME_TOGETHER)
 
-        async def one(conversation_id: str) -> Run | HaruError | None:
+        async def one(summary: Summary) -> Run | HaruError | None:
             async with together:
                 try:
-                    return await self.resume(conversation_id, watch=watch)
+                    if summary.paused and not self._late(await self._load(summary.conversation_id)):
+                        return None
+                    return await self.resume(summary.conversation_id, watch=watch)
                 except (ConversationBusy, ConversationMoved):
                     return None
                 except HaruError as error:
                     return error
 
         waiting = await self.store.conversations(unfinished=True)
-        ended = await asyncio.gather(*(one(summary.conversation_id) for summary in waiting))
+        ended = await asyncio.gather(*map(one, waiting))
         return [run for run in ended if run is not None]
 
     async def stream(
@@ -211,12 +234,73 @@ class Engine:
         if ticket is None:
             raise UnknownTicket(f"There is no open ticket {ticket_id}. `haru tickets` lists them.")
         record = await self._load(ticket.conversation_id)
-        if not record.summary.resting:
+        if not record.summary.resting or record.summary.paused:
             raise ConversationBusy(
                 f"Conversation {ticket.conversation_id}: a run is still going on. Close the ticket when it has ended."
             )
         worker = self._worker(record, ticket.conversation_id, ticket.customer_id, None)
         return await worker.take(TicketClosed(ticket_id=ticket_id, reply=reply))
+
+    # -- approvals
+
+    async def approve(self, conversation_id: str, call: str, *, by: str = "", watch: Watcher | None = None) -> Run:
+        """A person agrees to one waiting call; the run goes on with it, to its ending or its next pause.
+
+        `call` is `seq.position` of the request, as in `run.waiting`. What is approved is exactly what waits: tool,
+        arguments and declaration. `by` is noted in the journal. Raises UnknownCall (nothing waits under this name,
+        or its time is up, which is a denial), ConversationBusy, ConversationMoved (somebody else was first),
+        UnknownConversation, StoreError.
+        """
+        return await self._decide(conversation_id, call, watch, approved=True, by=by)
+
+    async def deny(
+        self, conversation_id: str, call: str, *, reason: str = "", by: str = "", watch: Watcher | None = None
+    ) -> Run:
+        """A person does not agree to one waiting call. The model reads that, and the reason. Raises as `approve`."""
+        return await self._decide(conversation_id, call, watch, approved=False, by=by, reason=safe_text(reason).strip())
+
+    async def _decide(self, conversation_id: str, call: str, watch: Watcher | None, **decision: Any) -> Run:
+        while True:
+            record = await self._at_rest(conversation_id, watch)
+            asked = _waiting_for(record, call)
+            if self._late(record):
+                with suppress(ConversationMoved):
+                    await self._expire(record, watch)
+                continue
+            decided = ApprovalDecided(call=call, digest=asked.digest, **decision)
+            worker = self._worker(record, conversation_id, record.summary.customer_id, watch)
+            try:
+                return await worker.take(decided)
+            except ConversationMoved as moved:
+                now = await self._load(conversation_id)
+                if asked in awaited(now.steps):
+                    continue  # a message came in between; the call still waits
+                raise ConversationMoved(
+                    f"Conversation {conversation_id}: somebody else decided about call {call}, or works on it, at the "
+                    "same moment. Look with `haru show`."
+                ) from moved
+
+    async def _at_rest(self, conversation_id: str, watch: Watcher | None) -> Record:
+        """The conversation, after what a dead process has left unfinished. Raises ConversationBusy."""
+        record = await self._load(conversation_id)
+        if record.summary.resting:
+            return record
+        await self.resume(conversation_id, watch=watch)
+        return await self._load(conversation_id)
+
+    def _late(self, record: Record) -> bool:
+        return record.summary.paused and bool(expired(awaited(record.steps), self.clock.now()))
+
+    async def _expire(self, record: Record, watch: Watcher | None) -> Run:
+        denials = expired(awaited(record.steps), self.clock.now())
+        worker = self._worker(record, record.summary.conversation_id, record.summary.customer_id, watch)
+        return await worker.take(*denials)
+
+    async def _hold(self, worker: Worker, message: MessageReceived, conversation_id: str) -> Run:
+        await worker.hold(MessageHeld(text=message.text, message_id=message.message_id))
+        return kept(self._rebuilt(await self._load(conversation_id)), message.message_id)
+
+    # -- from persons and other loops
 
     async def settle(self, conversation_id: str, call: str, outcome: Outcome) -> None:
         """A person says how a call that is in doubt has ended. The model reads it before its next request.
@@ -278,6 +362,10 @@ class Engine:
     async def _start(self, conversation: Conversation, watch: Watcher | None) -> Run:
         """Store a conversation that was made whole, and carry it on to rest."""
         await self.store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0)
+        if conversation.paused:
+            # The approvals that it waits for are another conversation's: a copy asks for its own, or needs none.
+            record = await self._load(conversation.conversation_id)
+            return await self._worker(record, conversation.conversation_id, conversation.customer_id, watch).resume()
         return await self.resume(conversation.conversation_id, watch=watch)
 
     def _message(self, text: str, message_id: str | None) -> MessageReceived:
@@ -337,6 +425,29 @@ def _conversation_for(customer_id: str, message_id: str | None) -> str:
     if message_id is None:
         return f"c-{secrets.token_hex(5)}"
     return "c-" + hashlib.blake2b(f"{customer_id}\x1f{message_id}".encode(), digest_size=5).hexdigest()
+
+
+def _waiting_for(record: Record, call: str) -> Awaited:
+    """What waits for approval under this name. Raises UnknownCall, with what there is to say about it."""
+    waiting = awaited(record.steps)
+    found = next((each for each in waiting if each.call == call), None)
+    if found is not None:
+        return found
+    decisions = (step.event for step in record.steps if isinstance(step.event, ApprovalDecided))
+    told = next((_decided(event) for event in decisions if event.call == call), f"No call {call} waits for approval.")
+    there = f"Waiting: {', '.join(each.call for each in waiting)}." if waiting else "No call waits now."
+    raise UnknownCall(f"Conversation {record.summary.conversation_id}: {told} {there}")
+
+
+def _decided(event: ApprovalDecided) -> str:
+    how = "approved" if event.approved else "denied, for its time was up" if event.expired else "denied"
+    return f"Call {event.call} was {how}{f' by {event.by}' if event.by else ''}."
+
+
+def _is_held(record: Record, message_id: str | None) -> bool:
+    """Whether this message is kept already, for the run after the one that waits."""
+    held = (step.event for step in record.steps if isinstance(step.event, MessageHeld))
+    return message_id is not None and any(event.message_id == message_id for event in held)
 
 
 def _run_with(record: Record | None, message_id: str | None) -> int | None:

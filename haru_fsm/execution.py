@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from haru_fsm import toolbox
+from haru_fsm.approvals import DENIED_NOTE, Approvals, Asked
 from haru_fsm.clock import Clock
-from haru_fsm.conversation import JSON, ResultStatus, ToolCall, ToolResult
+from haru_fsm.conversation import JSON, Awaited, ResultStatus, ToolCall, ToolResult
 from haru_fsm.effects import Decision, decide, digest_of, same_effect
 from haru_fsm.errors import StoreError
 from haru_fsm.late import LateWrites
@@ -94,13 +95,18 @@ class Executor:
     run: int
     clock: Clock
     left_s: Callable[[], float | None]
+    approvals: Approvals
     rehearsed: Sequence[LedgerEntry] | None = None
     """In a rehearsal: what the parent's ledger knows. None: effects take place."""
 
-    async def execute(self, seq: int, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
-        """One result per call, in the order of the calls. `seq` is the number of the step that requested them."""
-        results: dict[int, ToolResult] = {}
-        prepared = [self._prepare(seq, call) for call in calls]
+    async def execute(self, seq: int, calls: Sequence[ToolCall]) -> tuple[ToolResult | Awaited, ...]:
+        """One result per call, in the order of the calls, or what a person is to be asked before it may run.
+
+        `seq` is the number of the step that requested them. What one reply asks for at once does not depend on one
+        another, so a call that waits for a person holds up none of the others.
+        """
+        results: dict[int, ToolResult | Awaited] = {result.position: result for result in self.approvals.results}
+        prepared = [self._prepare(seq, call) for call in calls if call.position not in results]
         for has_effect, group in groupby(prepared, lambda call: call.has_effect):
             if has_effect:
                 for call in group:
@@ -137,10 +143,14 @@ class Executor:
                 task.cancel()
 
     async def _keep(self, call: _Call, result: ToolResult) -> ToolResult:
-        if result.status is not ResultStatus.DONE or result.noted:
+        return await self.keep(call.key, result)
+
+    async def keep(self, call: str, result: ToolResult) -> ToolResult:
+        """Write down what a call without an effect brought, where more is to come of its reply."""
+        if result.status is not ResultStatus.DONE or result.noted or result.effect:
             return result
         outcome = Outcome(status=result.status, response=result.response, took_ms=result.took_ms, at=self.clock.now())
-        await self.ledger.settle(call.key, outcome)
+        await self.ledger.settle(call, outcome)
         return _changed(result, noted=True)
 
     async def _read(self, call: _Call) -> ToolResult:
@@ -155,7 +165,7 @@ class Executor:
 
     # -- effects
 
-    async def _effect(self, call: _Call) -> ToolResult:
+    async def _effect(self, call: _Call) -> ToolResult | Awaited:
         assert call.tool is not None
         assert isinstance(call.prepared, toolbox.Prepared)
         digest = digest_of(call.prepared.canonical)
@@ -164,6 +174,10 @@ class Executor:
         repeated = self._repeated(call, digest)
         if repeated is not None:
             return repeated
+        if call.tool.needs_approval and call.key not in self.ledger.entries:
+            held_up = self._held_up(call, call.tool, call.prepared)
+            if held_up is not None:
+                return held_up
         decision = decide(self.ledger.entries.get(call.key), accepts_key=call.tool.accepts_key)
         if decision is Decision.RUN:
             decision = await self._claim(call, digest)
@@ -175,6 +189,16 @@ class Executor:
             case Decision.IN_DOUBT:
                 return self._in_doubt(call, "The process that ran it stopped before it was known how it ended.")
         return await self._act(call)
+
+    def _held_up(self, call: _Call, tool: toolbox.Tool, prepared: toolbox.Prepared) -> ToolResult | Awaited | None:
+        """What a person has to be asked, or their refusal; None where they agreed, and the call may be begun."""
+        asked = Asked(call.asked.position, call.key, tool.name, prepared.canonical, tool.definition)
+        ruling = self.approvals.judge(asked, self.clock.now())
+        return self._denied(call, ruling) if isinstance(ruling, str) else ruling
+
+    def _denied(self, call: _Call, why: str) -> ToolResult:
+        response = {"error": f"{call.asked.name} was not run. {why}", "note": DENIED_NOTE}
+        return _changed(self._result(call, ResultStatus.NOT_DONE, response, 0), ran=False)
 
     def _rehearse(self, call: _Call, digest: str, known: Sequence[LedgerEntry]) -> ToolResult:
         """Nothing takes place: what the parent did is what this call gives, and anything else is refused."""

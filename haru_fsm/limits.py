@@ -14,7 +14,7 @@ Seconds = Annotated[float, Field(gt=0)]
 class Limits(BaseModel):
     """Limits of one run (from a customer's message to its ending). None means: not limited by this.
 
-    Accepted, and without effect until what they bound is built: `max_approvals`, `final_answer_without_tools`.
+    Accepted, and without effect until what it bounds is built: `final_answer_without_tools`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,7 +53,11 @@ class Limits(BaseModel):
     max_resumes: Count = 5
     """How often a run may be taken up again after its process died."""
     max_approvals: Count = 5
-    """How often a run may stop to ask for a person's approval."""
+    """Calls for which a run may stop to ask for a person's approval."""
+    approval_ttl_s: Seconds = 86_400.0
+    """Seconds that a person has to approve a call; then it counts as denied."""
+    approve_destructive: bool = False
+    """Every destructive tool waits for a person's approval, not only what is marked `approval=True`."""
 
     compact_at: Annotated[float, Field(gt=0, le=1)] = 0.8
     """Share of the window at which the history is compacted."""

@@ -288,6 +288,10 @@ class Workflow:
         """An event from outside the work, of which the table says nothing: it is journaled, and leads nowhere."""
         return self._outside(conversation, event, conversation.state, None)
 
+    def hold(self, conversation: Conversation, held: Event) -> Conversation:
+        """A message that came in a pause is journaled. No transition: the conversation waits on where it was."""
+        return self._outside(conversation, held, conversation.state, None, rests=True)
+
     def strand(self, conversation: Conversation, event: Event, guard: str, because: str) -> Conversation:
         """The one move outside the table: a run that cannot go on as it says goes to a person.
 
@@ -298,14 +302,17 @@ class Workflow:
             raise NoTransition(self._refusal(conversation, event, f"opens no tickets, and {because}"))
         return self._outside(conversation, event, target, Trip(guard=guard, figure=0, limit=0, because=because))
 
-    def _outside(self, conversation: Conversation, event: Event, state: str, trip: Trip | None) -> Conversation:
+    def _outside(
+        self, conversation: Conversation, event: Event, state: str, trip: Trip | None, *, rests: bool = False
+    ) -> Conversation:
         run = conversation.run + isinstance(event, MessageReceived)
         facts: dict[str, Any] = {"trip": trip} if trip is not None else {}
+        facts |= {"rests": True} if rests else {}
         seq, source = conversation.seq + 1, conversation.state
         step = Step(seq=seq, run=run, event=event, source=source, state=state, **facts)
         memos = self.folds.after(conversation.memos, step, conversation.run)
         steps = (*conversation.steps, step)
-        return dataclasses.replace(conversation, state=state, resting=False, steps=steps, memos=memos)
+        return dataclasses.replace(conversation, state=state, resting=rests, steps=steps, memos=memos)
 
     def _refusal(self, conversation: Conversation, event: Event, why: str) -> str:
         return (

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from haru_fsm.conversation import (
+    ApprovalRequested,
     ModelEvent,
     ResultStatus,
     Resumed,
@@ -27,7 +28,7 @@ class Doubts(NamedTuple):
     def fold(self, step: Step) -> Doubts:
         """The doubts after one more step; a model event carries the outcomes that came to be known before it."""
         event = step.event
-        if type(event) is ToolsExecuted:
+        if type(event) is ToolsExecuted or type(event) is ApprovalRequested:
             return self._executed(event.results)
         if isinstance(event, ModelEvent):
             calls = self.calls - event.settled.keys() if event.settled else self.calls

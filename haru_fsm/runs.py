@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
 
 from haru_fsm.conversation import (
+    Awaited,
     Conversation,
     Frozen,
+    MessageHeld,
     ModelAnswered,
     ModelEvent,
     ModelFailed,
@@ -20,8 +21,10 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     Trip,
     Usage,
+    awaited,
+    executed,
 )
-from haru_fsm.tickets import HOLDING_NOTICE, ticket_key
+from haru_fsm.tickets import HELD_NOTICE, HOLDING_NOTICE, WAITING_NOTICE, ticket_key
 
 
 class Run(Frozen):
@@ -32,7 +35,7 @@ class Run(Frozen):
     customer_id: str
     state: str
     finished: bool
-    """False while there is work left: a process was stopped, or a desk was out of reach."""
+    """False while there is work left: a process was stopped, a desk was out of reach, or a person has to approve."""
     answer: str
     """What the customer reads, whatever the ending."""
     reply_id: str
@@ -45,6 +48,8 @@ class Run(Frozen):
     """Model requests, re-asks included."""
     tool_runs: int = 0
     usage: Usage = Usage()
+    waiting: tuple[Awaited, ...] = ()
+    """The calls that wait for a person's approval; the run goes on when they are decided."""
 
 
 def run_of(conversation: Conversation, number: int | None = None) -> Run:
@@ -58,27 +63,40 @@ def run_of(conversation: Conversation, number: int | None = None) -> Run:
     for event in models:
         usage = usage + event.usage
     last = steps[-1]
-    finished = last.rests
+    waiting = awaited(steps)
     replies = [step.event.reply for step in steps if isinstance(step.event, TicketClosed)]
     run_id = ticket_key(conversation.conversation_id, wanted)
+    reply = f"reply/{len(replies)}" if replies else "waiting" if waiting else "reply"
     return Run(
         run_id=run_id,
         conversation_id=conversation.conversation_id,
         customer_id=conversation.customer_id,
         state=last.state,
-        finished=finished,
-        answer=replies[-1] if replies else _answer(steps),
-        reply_id=f"{run_id}/reply/{len(replies)}" if replies else f"{run_id}/reply",
+        finished=last.rests and not last.pauses,
+        answer=replies[-1] if replies else WAITING_NOTICE if waiting else _answer(steps),
+        reply_id=f"{run_id}/{reply}",
         ticket=_ticket(steps),
         stopped_by=stopped_by(steps),
         steps=sum(max(1, event.requests) for event in models),
-        tool_runs=sum(result.ran for step in steps for result in _results(step)),
+        tool_runs=sum(result.ran for _, _, result in executed(steps)),
         usage=usage,
+        waiting=waiting,
     )
 
 
-def _results(step: Step) -> tuple[Any, ...]:
-    return step.event.results if isinstance(step.event, ToolsExecuted) else ()
+def kept(conversation: Conversation, message_id: str | None = None) -> Run:
+    """The run that waits, as whoever wrote in its pause sees it: with a notice that their message is kept.
+
+    `message_id` says whose; by default it is the last message.
+    """
+    held = [step for step in conversation.steps if isinstance(step.event, MessageHeld)]
+    mine = next((step for step in held if message_id is not None and _id_of(step) == message_id), held[-1])
+    run = run_of(conversation)
+    return run.model_copy(update={"answer": HELD_NOTICE, "reply_id": f"{run.run_id}/kept-{mine.seq}"})
+
+
+def _id_of(step: Step) -> str | None:
+    return step.event.message_id if isinstance(step.event, MessageHeld) else None
 
 
 def _ticket(steps: list[Step]) -> Ticket | None:

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from haru_fsm.approvals import NOBODY_ASKS, Approvals
 from haru_fsm.clock import Clock
 from haru_fsm.contents import History, with_outcomes
-from haru_fsm.conversation import JSON, Conversation, Ticket, ToolCall, ToolResult, ToolsExecuted
+from haru_fsm.conversation import (
+    JSON,
+    ApprovalRequested,
+    Awaited,
+    Conversation,
+    ResultStatus,
+    Ticket,
+    ToolCall,
+    ToolResult,
+    ToolsExecuted,
+)
 from haru_fsm.errors import DeskUnavailable
 from haru_fsm.execution import Executor, Ledger
 from haru_fsm.limits import Limits
@@ -112,22 +123,42 @@ class Services:
     async def run_calls(
         self, conversation: Conversation, seq: int, calls: tuple[ToolCall, ...]
     ) -> tuple[ToolResult, ...]:
-        """Run the calls that step `seq` requested; one result for each, in their order."""
+        """Run the calls that step `seq` requested; one result for each, in their order.
+
+        For tables without rows for approvals: a call that needs one is refused. Others use `deal_with_calls`.
+        """
+        dealt = await self._executor(conversation).execute(seq, calls)
+        return tuple(_not_asked(each) if isinstance(each, Awaited) else each for each in dealt)
+
+    async def deal_with_calls(
+        self, conversation: Conversation, seq: int, calls: tuple[ToolCall, ...]
+    ) -> ToolsExecuted | ApprovalRequested:
+        """Run the calls that step `seq` requested, as far as they need no person who has not decided yet."""
+        executor = self._executor(conversation)
+        dealt = await executor.execute(seq, calls)
+        waiting = tuple(each for each in dealt if isinstance(each, Awaited))
+        results = tuple(each for each in dealt if isinstance(each, ToolResult))
+        if not waiting:
+            return ToolsExecuted(results=results)
+        kept = [await executor.keep(f"{seq}.{result.position}", result) for result in results]
+        return ApprovalRequested(waiting=waiting, results=tuple(kept))
+
+    def _executor(self, conversation: Conversation) -> Executor:
         began = self.clock.monotonic()
         left = self.left_s(conversation)
 
         def left_s() -> float | None:
             return None if left is None else max(0.001, left - (self.clock.monotonic() - began))
 
-        executor = Executor(
+        return Executor(
             tools=self.tools,
             ledger=self.ledger,
             run=conversation.run,
             clock=self.clock,
             left_s=left_s,
+            approvals=Approvals.of(conversation.conversation_id, conversation.steps, ttl_s=self.limits.approval_ttl_s),
             rehearsed=self.rehearsed if self.rehearsal else None,
         )
-        return await executor.execute(seq, calls)
 
     def filed(self, conversation: Conversation, event: ToolsExecuted) -> Ticket | None:
         """The ticket that these calls have filed, or added to, where this run has not noted one yet."""
@@ -158,3 +189,8 @@ class Services:
                     ) from error
                 await self.clock.sleep(DESK_PAUSE_S * 2**attempt)
                 opening = self.desk.open(ticket)
+
+
+def _not_asked(call: Awaited) -> ToolResult:
+    response = {"error": f"{call.tool} was not run. {NOBODY_ASKS}"}
+    return ToolResult(position=call.position, status=ResultStatus.NOT_DONE, response=response, effect=True, ran=False)

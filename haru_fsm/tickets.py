@@ -202,6 +202,16 @@ HOLDING_NOTICE = (
 )
 """What the customer reads while a desk is out of reach: it names no number, because there is none yet."""
 
+WAITING_NOTICE = (
+    "요청하신 내용은 담당자의 승인이 필요해 확인하고 있습니다. 승인 여부가 정해지는 대로 이어서 안내해 드리겠습니다."
+)
+"""What the customer reads when a run pauses for a person's approval."""
+HELD_NOTICE = (
+    "앞서 요청하신 내용을 담당자가 확인하고 있습니다. 방금 보내신 메시지는 잘 받아 두었으며, "
+    "그 일이 끝나는 대로 이어서 답변드리겠습니다."
+)
+"""What the customer reads who writes in such a pause: the message is kept, and answered when the pause is over."""
+
 
 def when(at: float) -> str:
     """A time for people, in UTC."""

@@ -25,11 +25,13 @@ from haru_fsm.clock import Clock
 from haru_fsm.conversation import (
     Conversation,
     Event,
+    MessageHeld,
     MessageReceived,
     Resumed,
     Step,
     TicketOpened,
     ToolsExecuted,
+    held_messages,
 )
 from haru_fsm.definition import begun, carried, misfit
 from haru_fsm.errors import (
@@ -78,6 +80,7 @@ class Worker:
         self._record = record
         self._watch = watch
         self._saved = conversation.seq
+        self._run = conversation.run
         self._over = record.summary.owner if record is not None else None
         self._owner = leases.take()
         self._services: Services | None = None
@@ -90,17 +93,27 @@ class Worker:
         """Journal that the run is taken up again, and drive it to its ending."""
         return await self._working(self._take_up)
 
-    async def take(self, event: Event) -> Run:
-        """Take an event from outside that leads to rest, or on to more work."""
+    async def take(self, *events: Event) -> Run:
+        """Take events from outside that lead to rest, or on to more work."""
 
         async def take() -> None:
-            self._advance(event)
+            for event in events:
+                self._advance(event)
 
         return await self._working(take)
+
+    async def hold(self, message: MessageHeld) -> Run:
+        """Keep a message that came in a pause, for the next run."""
+
+        async def hold() -> None:
+            self._conversation = self._parts.app.workflow.hold(self._conversation, self._stamped(message))
+
+        return await self._working(hold)
 
     async def _working(self, first: Callable[[], Awaitable[None]]) -> Run:
         try:
             await first()
+            self._run = self._conversation.run
             await self._drive()
         except DeskUnavailable:
             # The run waits in its state; the customer reads that a number will follow, and none that is made up.
@@ -110,7 +123,7 @@ class Worker:
             raise
         finally:
             leases.give_back(self._owner)
-        return run_of(self._conversation)
+        return run_of(self._conversation, self._run)
 
     async def _let_go(self) -> None:
         """Whatever went wrong, the next worker need not wait for this one's lease to run out."""
@@ -118,7 +131,27 @@ class Worker:
             await asyncio.shield(self._parts.store.release(self._conversation.conversation_id, self._owner))
 
     async def _drive(self) -> None:
-        """The heart. Ends at rest, which every certified workflow comes to."""
+        """The heart, for this run and those that kept messages begin after it. Ends at rest, which every certified
+        workflow comes to."""
+        await self._drive_to_rest()
+        while (message := self._kept_message()) is not None:
+            # Committed together with the ending of the run before it: a kept message is never left behind.
+            self._services = None
+            await self._receive(message)
+            await self._save()
+            self._record, self._services = await self._parts.store.load(self._conversation.conversation_id), None
+            await self._drive_to_rest()
+        await self._save()
+
+    def _kept_message(self) -> MessageReceived | None:
+        """The message that begins the next run, where the last one has ended."""
+        held = [] if self._conversation.paused else held_messages(self._conversation.steps)
+        if not held:
+            return None
+        seq, message = held[0]
+        return MessageReceived(text=message.text, message_id=message.message_id, held=seq)
+
+    async def _drive_to_rest(self) -> None:
         workflow, clock = self._parts.app.workflow, self._parts.clock
         while not self._conversation.resting:
             services = await self._equipped(self._conversation.run)
@@ -127,7 +160,6 @@ class Worker:
             outcome = work(self._conversation, services)
             event = await self._act(outcome) if inspect.isawaitable(outcome) else outcome
             self._advance(event, took_ms=round((clock.monotonic() - began) * 1000))
-        await self._save()
 
     async def _act(self, outcome: Awaitable[Event]) -> Event:
         """Work that acts on the world: what was decided before is made durable first."""

@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from haru_fsm.conversation import (
     Answer,
+    ApprovalDecided,
+    ApprovalRequested,
     MessageReceived,
     ModelAnswered,
     ModelFailed,
@@ -23,6 +25,7 @@ from haru_fsm.conversation import (
 from haru_fsm.guards import (
     AllOf,
     AnyOf,
+    ApprovalBudget,
     CostBudget,
     Deadline,
     FailingCalls,
@@ -77,6 +80,8 @@ def workflow(limits: Limits) -> Workflow:
         AllOf(circles, Nudged(limits.loop_nudges)),
     )
     unfit = AnyOf(InDoubt(), UnfoundedTicketClaim())
+    # Work goes on after each decision, so whoever sets a deadline has it asked in this loop as well.
+    asked_too_often = AnyOf(ApprovalBudget(limits.max_approvals), *deadline(limits))
     resumed_too_often = ResumeBudget(limits.max_resumes)
     rows = (
         Row(MessageReceived, RESTING, AWAIT_MODEL),
@@ -88,6 +93,9 @@ def workflow(limits: Limits) -> Workflow:
         Row(ToolsRequested, AWAIT_MODEL, APPEND_OBSERVATION, when=circles, answer=Answer.NUDGE),
         Row(ToolsRequested, AWAIT_MODEL, EXECUTE_TOOLS),
         Row(ToolsExecuted, EXECUTE_TOOLS, APPEND_OBSERVATION),
+        Row(ApprovalRequested, EXECUTE_TOOLS, ESCALATE_TICKET, when=asked_too_often),
+        Row(ApprovalRequested, EXECUTE_TOOLS, EXECUTE_TOOLS, rests=True),
+        Row(ApprovalDecided, EXECUTE_TOOLS, EXECUTE_TOOLS),
         Row(ObservationAppended, APPEND_OBSERVATION, ESCALATE_TICKET, when=spent),
         Row(ObservationAppended, APPEND_OBSERVATION, AWAIT_MODEL),
         Row(Resumed, AWAIT_MODEL, ESCALATE_TICKET, when=resumed_too_often),
@@ -115,6 +123,9 @@ def budgets(limits: Limits) -> list[Guard]:
         guards.append(TokenBudget(limits.token_budget))
     if limits.cost_budget_usd is not None:
         guards.append(CostBudget(limits.cost_budget_usd))
-    if limits.deadline_s is not None:
-        guards.append(Deadline(limits.deadline_s))
-    return guards
+    return [*guards, *deadline(limits)]
+
+
+def deadline(limits: Limits) -> list[Guard]:
+    """The deadline, if one is set."""
+    return [] if limits.deadline_s is None else [Deadline(limits.deadline_s)]

@@ -1,7 +1,8 @@
 """The `haru` command.
 
     commands    the table of commands
-    asking, chatting, looking, replaying, stats, ticketing, checking, tools, starting    the commands, by group
+    asking, approving, chatting, looking, replaying, stats, ticketing, checking, tools, starting
+                the commands, by group
     options, wiring    what they share: options, and the way from options to app, store and engine
     narration, timeline, figures    what they show
     output, exits    where that goes, and how it ends

@@ -15,7 +15,7 @@ from haru_fsm.cli.wiring import Given, known, new_conversation, run, text_of
 from haru_fsm.errors import HaruError, SettingsError
 
 if TYPE_CHECKING:
-    from haru_fsm.conversation import Step
+    from haru_fsm.conversation import Awaited, Step
     from haru_fsm.runs import Run
     from haru_fsm.worker import Watcher
 
@@ -44,12 +44,13 @@ def ask(
     That is an answer, or a ticket whose number is told. Shows each step once it is durable, then what the
     customer reads. With --json the steps go to standard error, and standard output is the run.
 
-    Exit codes: 0 an ending was reached, 2 wrong usage or bad input, 1 anything else.
+    Exit codes: 0 an ending was reached, 3 a call waits for a person's approval, 2 wrong usage or bad input, 1
+    anything else.
     """
     given = Given(app, db, model, max_steps)
     message = _Message(text_of(text), customer, conversation, message_id)
     asked = run(_ask(given, message, tell if as_json else say), KEPT + given.command("resume", *message.where))
-    return _show(asked, given, as_json)
+    return show_run(asked, given, as_json)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ def resume(
         ended = run(_resume_all(given), KEPT + given.command("resume", "--all"))
         return _show_all(ended, as_json)
     again = given.command("resume", conversation_id)
-    return _show(run(_resume(given, conversation_id, as_json), KEPT + again), given, as_json)
+    return show_run(run(_resume(given, conversation_id, as_json), KEPT + again), given, as_json)
 
 
 async def _resume(given: Given, conversation_id: str, as_json: bool) -> Run:
@@ -132,7 +133,7 @@ def narrated(to: Callable[[str], None], earlier: Iterable[Step]) -> Iterator[Wat
         narrator.clear()
 
 
-def _show(ended: Run, given: Given, as_json: bool) -> int:
+def show_run(ended: Run, given: Given, as_json: bool) -> int:
     """What a run came to, and where to look further."""
     if as_json:
         say_json(ended.model_dump(mode="json"))
@@ -142,10 +143,22 @@ def _show(ended: Run, given: Given, as_json: bool) -> int:
     say(_place(ended))
     if ended.stopped_by is not None:
         say(f"stopped by {ended.stopped_by.guard}: {ended.stopped_by.because}")
-    if not ended.finished:
+    for line in what_waits(ended.waiting, ended.conversation_id, given):
+        say(line)
+    if not (ended.finished or ended.waiting):
         tell(f"This run is not finished. Carry it on with: {given.command('resume', ended.conversation_id)}")
     say(f"look inside: {given.command('show', ended.conversation_id)}")
     return exits.of_run(ended)
+
+
+def what_waits(waiting: Iterable[Awaited], conversation_id: str, given: Given) -> Iterator[str]:
+    """What a person has to decide, and what to type for it."""
+    from haru_fsm.tickets import when
+
+    for call in waiting:
+        yield f"waits for approval until {when(call.expires_at)} UTC: {call.tool}({call.args!r})"
+        yield f"  {given.command('approve', conversation_id, call.call)}"
+        yield f"  {given.command('deny', conversation_id, call.call, '--reason', 'TEXT')}"
 
 
 def _place(ended: Run) -> str:

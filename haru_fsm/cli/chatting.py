@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
 from haru_fsm.cli import exits
-from haru_fsm.cli.asking import narrated
+from haru_fsm.cli.asking import narrated, what_waits
 from haru_fsm.cli.output import complain, say, tell
 from haru_fsm.cli.wiring import Given, known, new_conversation
 from haru_fsm.engine import Engine
@@ -16,6 +16,9 @@ from haru_fsm.runs import Run
 
 PROMPT = "> "
 LEAVE = "/quit"
+APPROVE, DENY = "/approve", "/deny"
+"""A person decides from here: `/approve CALL`, `/deny CALL REASON`."""
+BY = "chat"
 INTERRUPTED = "Stopped. Your next message carries this run on first."
 
 
@@ -77,10 +80,28 @@ class Chat:
             complain(str(error))
         else:
             say(ended.answer)
+            for line in what_waits(ended.waiting, self.conversation, self.given):
+                tell(line)
 
     async def _ask(self, text: str) -> Run:
+        word, _, rest = text.partition(" ")
+        if word in (APPROVE, DENY):
+            return await self._decide(word == APPROVE, *rest.strip().partition(" ")[::2])
         record = await self.engine.store.load(self.conversation)
         with narrated(say, record.steps if record is not None else ()) as watch:
             return await self.engine.ask(
                 text, customer_id=self.customer, conversation_id=self.conversation, watch=watch
             )
+
+    async def _decide(self, approved: bool, call: str, reason: str) -> Run:
+        """Decide about a waiting call. What the customer reads last may answer a message that came in the pause."""
+        record = await known(self.engine.store, self.conversation)
+        with narrated(say, record.steps) as watch:
+            if approved:
+                ended = await self.engine.approve(self.conversation, call, by=BY, watch=watch)
+            else:
+                ended = await self.engine.deny(self.conversation, call, reason=reason, by=BY, watch=watch)
+        last = await self.engine.resume(self.conversation)
+        if last.run_id != ended.run_id:
+            say(ended.answer)
+        return last

@@ -9,6 +9,7 @@ import typer
 
 from haru_fsm._version import __version__
 from haru_fsm.cli import (
+    approving,
     asking,
     checking,
     exits,
@@ -76,6 +77,8 @@ haru.add_typer(ticket, name="ticket")
 ticket.command()(ticketing.close)
 haru.command()(replaying.replay)
 haru.command()(mending.fork)
+haru.command()(approving.approve)
+haru.command()(approving.deny)
 haru.command()(mending.settle)
 haru.command()(mending.verify)
 haru.command()(mending.export)

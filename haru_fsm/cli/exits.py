@@ -14,6 +14,8 @@ OK = 0
 FAILED = 1
 USAGE = 2
 """Wrong usage, or an input that cannot be used as it is."""
+WAITING = 3
+"""A person has to approve a call before the run goes on."""
 INTERRUPTED = 130
 """Ctrl-C; the number that shells give to it."""
 
@@ -37,4 +39,4 @@ def of_error(error: errors.HaruError) -> int:
 
 def of_run(run: Run) -> int:
     """The exit code for a run."""
-    return OK if run.finished else FAILED
+    return OK if run.finished else WAITING if run.waiting else FAILED

@@ -171,12 +171,14 @@ def _objects(parts: Mapping[str, Any]) -> JSON:
 
 
 def ending(steps: Iterable[Step]) -> str:
-    """How a run ended: `ticket`, `answer`, or `unfinished`."""
+    """How a run ended: `ticket`, `answer`; or `waiting` (for a person's approval), or `unfinished`."""
     last: Step | None = None
     for step in steps:
         if isinstance(step.event, TicketOpened):
             return "ticket"
         last = step
+    if last is not None and last.pauses:
+        return "waiting"
     return "answer" if last is not None and last.rests and isinstance(last.event, ModelAnswered) else "unfinished"
 
 

@@ -52,7 +52,9 @@ def show_conversations(found: Sequence[Summary]) -> None:
 
     made = table("conversation", "customer", "state", "runs", "steps", "last moved (UTC)", right=("runs", "steps"))
     for one in found:
-        notes = [*([] if one.resting else ["unfinished"]), *(["rehearsal"] if one.rehearsal else [])]
+        notes = [] if one.resting else ["unfinished"]
+        notes += ["waits for approval"] if one.paused else []
+        notes += ["rehearsal"] if one.rehearsal else []
         state = f"{one.state} ({', '.join(notes)})" if notes else one.state
         row(made, one.conversation_id, one.customer_id, state, one.run, one.seq, when(one.updated_at))
     show(made)
@@ -76,7 +78,7 @@ def show_(
     if as_json:
         say_json(as_object(record, tickets))
     else:
-        show_record(record, tickets)
+        show_record(record, tickets, Given(app, db))
     return exits.OK
 
 
@@ -88,29 +90,35 @@ async def _record(given: Given, conversation_id: str) -> tuple[Record, Sequence[
 def as_object(record: Record, tickets: Sequence[StoredTicket]) -> dict[str, Any]:
     """Everything stored of a conversation, as JSON."""
     from haru_fsm.cli.ticketing import ticket_object
+    from haru_fsm.conversation import awaited
     from haru_fsm.execution import doubts
 
     return {
         **asdict(record.summary),
         "steps": [step.model_dump(mode="json") for step in record.steps],
+        "waiting": [call.model_dump(mode="json") for call in awaited(record.steps)],
         "in_doubt": [entry.call for entry in doubts(record.ledger.values())],
         "tickets": [ticket_object(stored) for stored in tickets],
     }
 
 
-def show_record(record: Record, tickets: Sequence[StoredTicket]) -> None:
+def show_record(record: Record, tickets: Sequence[StoredTicket], given: Given) -> None:
     """A conversation for people."""
+    from haru_fsm.cli.asking import what_waits
     from haru_fsm.cli.timeline import began, timeline
+    from haru_fsm.conversation import awaited
     from haru_fsm.execution import doubts
 
     one = record.summary
-    state = "at rest" if one.resting else "unfinished"
+    state = "waits for approval" if one.paused else "at rest" if one.resting else "unfinished"
     say(f"conversation {one.conversation_id} · customer {one.customer_id} · began {began(record.steps)} UTC")
     if one.parent is not None:
         say(f"forked from {one.parent}{', a rehearsal' if one.rehearsal else ''}")
     show(timeline(record.steps))
     for entry in doubts(record.ledger.values()):
         say(f"in doubt: call {entry.call} {entry.started.name if entry.started else ''}")
+    for line in what_waits(awaited(record.steps), one.conversation_id, given):
+        say(line)
     for stored in tickets:
         closed = f"answered: {stored.reply}" if stored.closed_at is not None else "open"
         say(f"ticket {stored.ticket.ticket_id} ({stored.ticket.category}, {stored.ticket.urgency}): {closed}")

@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 
 from haru_fsm.conversation import (
     Answer,
+    ApprovalDecided,
+    ApprovalRequested,
+    MessageHeld,
     MessageReceived,
     ModelAnswered,
     ModelEvent,
@@ -78,6 +81,12 @@ def _told(step: Step, calls: tuple[ToolCall, ...]) -> Iterator[str]:
         case ToolsExecuted(results=results):
             for result in results:
                 yield from _noteworthy(calls[result.position], result)
+        case ApprovalRequested(waiting=waiting) if step.rests:
+            yield from (f"Waits for approval: {each.tool}({each.args!r}) [call {each.call}]" for each in waiting)
+        case ApprovalDecided() as decided:
+            yield decision_line(decided)
+        case MessageHeld():
+            yield "Kept for the next run: a message that came in the pause"
         case ModelAnswered() if step.rests:
             yield FINAL_ANSWER
         case ModelFailed(reason=reason, detail=detail):
@@ -99,6 +108,13 @@ def resumed_under(definition: str, begun: tuple[str, ...]) -> Iterator[str]:
         yield f"The app was changed while the run was open; it goes on under definition {definition}"
     if begun:
         yield f"Begun, and not known how it ended: {', '.join(begun)}"
+
+
+def decision_line(decided: ApprovalDecided) -> str:
+    """What was decided about a call, by whom and why."""
+    verb = "Approved" if decided.approved else "Denied, for its time was up" if decided.expired else "Denied"
+    who = f" by {decided.by}" if decided.by else ""
+    return f"{verb}: call {decided.call}{who}{f': {decided.reason}' if decided.reason else ''}"
 
 
 def as_code(call: ToolCall) -> str:

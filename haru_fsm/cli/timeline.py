@@ -10,12 +10,16 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from haru_fsm.cli.narration import VERBS, resumed_under, trip_line
+from haru_fsm.cli.narration import VERBS, decision_line, resumed_under, trip_line
 from haru_fsm.cli.output import printable
 from haru_fsm.conversation import (
     KINDS,
+    ApprovalDecided,
+    ApprovalRequested,
     Compaction,
+    Event,
     HistoryAdopted,
+    MessageHeld,
     MessageReceived,
     ModelAnswered,
     ModelEvent,
@@ -113,7 +117,7 @@ def _happened(step: Step, calls: tuple[ToolCall, ...]) -> Text:
 
 def _lines(step: Step, calls: tuple[ToolCall, ...]) -> Iterator[str]:
     match step.event:
-        case MessageReceived(text=text):
+        case MessageReceived(text=text) | MessageHeld(text=text):
             yield cut(text)
         case ToolsRequested() as event:
             yield from [cut(event.text)] if event.text else []
@@ -139,8 +143,17 @@ def _lines(step: Step, calls: tuple[ToolCall, ...]) -> Iterator[str]:
             yield from (f"  repaired: {repair}" for repair in repairs)
         case event if event.kind not in KINDS:
             yield shorten(as_text(event.model_dump(mode="json", exclude={"kind", "at", "took_ms"})), TEXT_CHARS)
+    yield from _approvals(step.event)
     if isinstance(step.event, ModelEvent):
         yield from _troubles(step.event)
+
+
+def _approvals(event: Event) -> Iterator[str]:
+    match event:
+        case ApprovalRequested(waiting=waiting):
+            yield from (f"waits: call {each.call} {each.tool}({as_text(each.args)})" for each in waiting)
+        case ApprovalDecided():
+            yield decision_line(event)
 
 
 def _troubles(event: ModelEvent) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from haru_fsm.conversation import Event, ModelEvent, Step, ToolsRequested, Trip
+from haru_fsm.conversation import ApprovalRequested, Event, ModelEvent, Step, ToolsRequested, Trip
 from haru_fsm.guards.guard import Counted, Guard
 
 AWAIT_MODEL = frozenset({"AWAIT_MODEL"})
@@ -211,7 +211,15 @@ class ResumeBudget(Counted):
 
 @dataclass(frozen=True)
 class ApprovalBudget(Counted):
-    """A run may stop `times` times to ask for a person's approval."""
+    """A run may ask for a person's approval of `times` calls.
+
+    Promises: `times` askings, because each pause waits for one call at least. Trips earlier where calls that are
+    asked about together could not all be decided one by one, each with a pause of its own for the rest.
+    """
+
+    def judge(self, memo: int, event: Event) -> Trip | None:
+        needed = memo + (max(1, len(event.waiting)) if isinstance(event, ApprovalRequested) else 1)
+        return self.trip(needed, self.because(needed)) if needed > self.times else None
 
     def because(self, count: int) -> str:
-        return f"the run has already asked for approval {count} times"
+        return f"the run asks for the approval of {count} calls, the limit is {self.times}"

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from haru_fsm.conversation import (
+    ApprovalRequested,
     Event,
     MessageReceived,
     ModelAnswered,
     ModelEvent,
+    ResultsEvent,
     ResultStatus,
     Resumed,
     Step,
@@ -35,7 +37,7 @@ BARE_CLAIM = re.compile(
 )
 
 
-OUTSIDE_WORDS: tuple[type[Event], ...] = (MessageReceived, ToolsExecuted, TicketOpened)
+OUTSIDE_WORDS: tuple[type[Event], ...] = (MessageReceived, ToolsExecuted, ApprovalRequested, TicketOpened)
 """Events whose words do not come from the model."""
 
 
@@ -102,7 +104,7 @@ def _from_outside(event: Event) -> str:
     match event:
         case MessageReceived(text=text):
             return text
-        case ToolsExecuted(results=results):
+        case ResultsEvent(results=results):
             return " ".join(json.dumps(result.response, ensure_ascii=False) for result in results)
         case TicketOpened(notice=notice):
             return notice
@@ -110,7 +112,7 @@ def _from_outside(event: Event) -> str:
 
 
 def _acts(event: Event) -> bool:
-    if type(event) is ToolsExecuted:
+    if isinstance(event, ToolsExecuted | ApprovalRequested):
         return any(result.effect and result.status is ResultStatus.DONE for result in event.results)
     return type(event) is TicketOpened
 
@@ -123,7 +125,7 @@ class InDoubt(Guard):
     """
 
     judges = (ModelAnswered,)
-    folds = (ModelEvent, ToolsExecuted, Resumed)
+    folds = (ModelEvent, ToolsExecuted, ApprovalRequested, Resumed)
     folds_by_kind = True
 
     def initial(self) -> Doubts:

@@ -86,6 +86,8 @@ class Summary:
     parent: str | None = None
     """The conversation that it was forked from."""
     rehearsal: bool = False
+    paused: bool = False
+    """At rest, but not at an ending: its run waits for a person's approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ class Store(Protocol):
     async def conversations(
         self, *, unfinished: bool = False, customer_id: str | None = None, limit: int | None = None
     ) -> Sequence[Summary]:
-        """Conversations, the latest first."""
+        """Conversations, the latest first; `unfinished`: those whose run has not ended, paused ones included."""
         ...
 
     async def tickets(self, *, conversation_id: str | None = None, open_only: bool = False) -> Sequence[StoredTicket]:
@@ -140,7 +142,7 @@ class Store(Protocol):
     async def prune(self, before: float) -> int:
         """Forget conversations that have rested since before then (seconds since the epoch), with their tickets.
 
-        Never one that is unfinished, that has an open ticket or an effect in doubt. Returns how many were forgotten.
+        Never one that is unfinished or paused, that has an open ticket or an effect in doubt. Returns how many.
         """
         ...
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from haru_fsm.conversation import AnyEvent, Step, ToolResult, ToolsExecuted, ToolsRequested
+from haru_fsm.conversation import AnyEvent, ResultsEvent, Step, ToolResult, ToolsRequested
 from haru_fsm.errors import JournalDamaged
 from haru_fsm.stores import LedgerEntry
 
@@ -48,7 +48,7 @@ def write(steps: Iterable[Step], check: bytes) -> Iterator[Line]:
 
 def _event_json(step: Step) -> str:
     event = step.event
-    if isinstance(event, ToolsExecuted) and any(result.noted for result in event.results):
+    if isinstance(event, ResultsEvent) and any(result.noted for result in event.results):
         event = event.model_copy(update={"results": tuple(_bare(result) for result in event.results)})
     return event.model_dump_json(exclude_unset=True)
 
@@ -97,7 +97,7 @@ def _with_outcomes(conversation_id: str, steps: tuple[Step, ...], ledger: Mappin
     for step in steps:
         if isinstance(step.event, ToolsRequested):
             requested = step.seq
-        if isinstance(step.event, ToolsExecuted) and any(result.noted for result in step.event.results):
+        if isinstance(step.event, ResultsEvent) and any(result.noted for result in step.event.results):
             results = tuple(_filled(conversation_id, result, requested, ledger) for result in step.event.results)
             yield step.model_copy(update={"event": step.event.model_copy(update={"results": results})})
         else:

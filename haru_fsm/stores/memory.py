@@ -68,6 +68,7 @@ class MemoryStore:
                 now + lease_s if worker else 0.0,
                 conversation.parent,
                 conversation.rehearsal,
+                conversation.paused,
             )
 
     async def note(self, conversation_id: str, call: str, what: Started | Outcome) -> bool:
@@ -146,7 +147,8 @@ class MemoryStore:
             fitting = [
                 summary
                 for summary in reversed(self._summaries.values())
-                if not (unfinished and summary.resting) and customer_id in (None, summary.customer_id)
+                if not (unfinished and summary.resting and not summary.paused)
+                and customer_id in (None, summary.customer_id)
             ]
         return sorted(fitting, key=lambda summary: -summary.updated_at)[:limit]
 
@@ -165,6 +167,7 @@ class MemoryStore:
                 key
                 for key, summary in self._summaries.items()
                 if summary.resting
+                and not summary.paused
                 and summary.updated_at < before
                 and self._open_ticket(key) is None
                 and all(entry.outcome is not None for entry in self._ledgers[key].values())

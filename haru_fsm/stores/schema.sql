@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS conversations (
     customer_id     TEXT    NOT NULL,
     initial         TEXT    NOT NULL,               -- where its journal begins
     state           TEXT    NOT NULL,
-    resting         INTEGER NOT NULL,
+    resting         INTEGER NOT NULL,               -- 0 under way, 1 at an ending, 2 waiting for a person's approval
     seq             INTEGER NOT NULL,               -- number of the last step; every append names the one it expects
     run             INTEGER NOT NULL,
     head            BLOB    NOT NULL,               -- checksum of the last step: a cut-off journal shows

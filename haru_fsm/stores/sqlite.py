@@ -33,7 +33,9 @@ BUSY_TIMEOUT_S = 5.0
 RENEW_S = 2.0
 PAGE_BYTES = 8192
 """A page holds several steps. With SQLite's 4,096 a step of two kilobytes leaves a third of it empty."""
-SUMMARY = ", ".join(field.name for field in dataclasses.fields(Summary))
+PAUSED = 2
+"""In the column `resting`: 0 for a run that is under way, 1 for an ending, and this where a person has to approve."""
+SUMMARY = ", ".join(field.name for field in dataclasses.fields(Summary) if field.name != "paused")
 PRUNABLE = (
     "resting = 1 AND updated_at < ? "
     "AND NOT EXISTS "
@@ -265,7 +267,7 @@ class SQLiteStore:
     ) -> Sequence[Summary]:
         def job(connection: sqlite3.Connection) -> list[Summary]:
             rows = connection.execute(
-                f"SELECT {SUMMARY} FROM conversations WHERE (NOT ?1 OR resting = 0) "
+                f"SELECT {SUMMARY} FROM conversations WHERE (NOT ?1 OR resting != 1) "
                 "AND (?2 IS NULL OR customer_id = ?2) ORDER BY updated_at DESC, number DESC LIMIT ?3",
                 (unfinished, customer_id, -1 if limit is None else limit),
             ).fetchall()
@@ -282,7 +284,10 @@ def _index(conversation: Conversation, seq: int) -> int:
 
 def _summary(row: Sequence[Any]) -> Summary:
     values = dict(zip(SUMMARY.split(", "), row, strict=True))
-    return Summary(**{**values, "resting": bool(values["resting"]), "rehearsal": bool(values["rehearsal"])})
+    rest = values["resting"]
+    return Summary(
+        **{**values, "resting": bool(rest), "paused": rest == PAUSED, "rehearsal": bool(values["rehearsal"])}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +343,8 @@ def _move(
         "UPDATE conversations SET state = ?, resting = ?, seq = ?, run = ?, head = ?, updated_at = ?, owner = ?,"
         " lease_until = ? WHERE number = ? AND seq = ? AND head = ? AND (owner IS NULL OR owner IS ? OR owner IS ?)",
         (
-            *(conversation.state, conversation.resting, head.seq, conversation.run, head.check, lease.now),
+            *(conversation.state, PAUSED if conversation.paused else conversation.resting, head.seq),
+            *(conversation.run, head.check, lease.now),
             *(worker, lease.until if worker else 0),
             *(before.number, before.seq, before.check, lease.owner, lease.over),
         ),

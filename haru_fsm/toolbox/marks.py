@@ -187,7 +187,7 @@ def tool(function: F | None = None, /, **marks: Any) -> F | Callable[[F], F]:
     retries      further attempts after an error or a time-out; read-only and idempotent tools only
     extra_args   "drop" or "refuse" arguments that the tool does not have. Default: drop, but a tool with a declared
                  effect drops only what is known to be noise (`tool_code` and the like)
-    approval     a person has to agree first
+    approval     a person has to agree first, to each call with its exact arguments; for tools that act
 
     Raises ToolError where the marks contradict each other. A function is returned as it is; what can carry no
     attribute (a bound method, a builtin) comes back wrapped in a `functools.partial`.
@@ -227,6 +227,8 @@ def _contradiction(marks: Marks) -> str | None:
     """Why these marks make no sense together, with the way out; None where they do."""
     if marks.read_only and marks.destructive:
         return "read_only=True and destructive=True contradict each other; keep the one that is true"
+    if marks.read_only and marks.approval:
+        return "approval=True is for tools that act, and read_only=True says that it does not; keep one of them"
     if marks.timeout_s is not None and not (marks.timeout_s > 0 and math.isfinite(marks.timeout_s)):
         return f"timeout_s must be a number of seconds above 0, not {marks.timeout_s!r}"
     if not isinstance(marks.retries, int) or marks.retries < 0:

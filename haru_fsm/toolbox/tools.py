@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from collections.abc import Callable
@@ -24,13 +25,17 @@ _NO_KEY = "It was not begun: it needs the key of a call, and this call has none.
 class Tool:
     """A function under its name. Built anew for each conversation, at the cost of a look into the cache."""
 
-    __slots__ = ("_callee", "_declared", "marks", "name")
+    __slots__ = ("_callee", "_declared", "marks", "name", "needs_approval")
 
     def __init__(
         self, name: str, function: Callable[..., Any], limits: Limits | None = None, threads: Threads = THREADS
     ) -> None:
         self.name = name
         self.marks: Marks = marks_of(function)
+        self.needs_approval = self.marks.approval or (
+            self.marks.destructive is True and limits is not None and limits.approve_destructive
+        )
+        """A person has to agree before it runs: its own mark says so, or the app of all destructive tools."""
         self._declared, layered = declare(name, function)
         reading = self._declared.reading
         self._callee = Callee(
@@ -47,6 +52,11 @@ class Tool:
     def declaration(self) -> Declaration:
         """What the model reads of it."""
         return self._declared.declaration
+
+    @property
+    def definition(self) -> str:
+        """The declaration as a text: where it differs, the tool is no longer the one that was approved."""
+        return json.dumps(dataclasses.asdict(self.declaration), sort_keys=True)
 
     @property
     def timeout_s(self) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import NamedTuple
 
+from haru_fsm.certificate.arcs import continues
 from haru_fsm.conversation import OUTSIDE, Event, ModelEvent, Resumed
 from haru_fsm.guards.guard import AllOf, AnyOf, Counted, Guard, Not, atoms
 from haru_fsm.machine import Workflow
@@ -92,7 +93,7 @@ class Explorer:
     def _events(self, state: str, rests: bool) -> list[tuple[str, type[Event]]]:
         rows = self.workflow.rows
         if state == BEGIN:
-            return [(str(row.source), row.event) for row in rows if row.event in OUTSIDE]
+            return [(str(row.source), row.event) for row in rows if row.event in OUTSIDE and not continues(row.event)]
         if rests:
             return [(state, event) for event in {row.event for row in rows} if getattr(event, "continues", False)]
         events = list(self.workflow.gives.get(state, ()))

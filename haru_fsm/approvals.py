@@ -1,0 +1,116 @@
+"""What persons have said about the calls of one reply. Pure: a fold of the journal since the reply.
+
+A person agrees to one call with exactly these arguments of exactly this tool, in this conversation: to a digest, before
+it expires. So an approval is of no use for other arguments, for a tool that was changed meanwhile, or in a fork, and
+the effect ledger lets what was approved start once. Of several decisions about one digest the first counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from haru_fsm.conversation import (
+    JSON,
+    ApprovalDecided,
+    ApprovalRequested,
+    Awaited,
+    Step,
+    ToolResult,
+    ToolsRequested,
+)
+
+NOBODY_ASKS = "It needs a person's approval, and this workflow has no way to ask for one."
+DENIED_NOTE = "It did not take place. Do not ask for it again; tell the customer, and offer what else can be done."
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call for which a person is asked: its place, its tool, and the arguments that it would run with (JSON)."""
+
+    position: int
+    call: str
+    tool: str
+    arguments: str
+    declaration: str
+    """What the tool says of itself: another one is another thing to approve."""
+
+    def digest(self, conversation_id: str) -> str:
+        """What is approved."""
+        text = "\x1f".join((conversation_id, self.call, self.tool, self.arguments, self.declaration))
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """The decisions about the last reply of a conversation, and what came of its calls before it paused."""
+
+    conversation_id: str
+    ttl_s: float = 86_400.0
+    """Seconds that a person has, from the first time that they are asked for a call."""
+    asked: Mapping[str, Awaited] = field(default_factory=dict)
+    decided: Mapping[str, ApprovalDecided] = field(default_factory=dict)
+    results: tuple[ToolResult, ...] = ()
+
+    @classmethod
+    def of(cls, conversation_id: str, steps: Sequence[Step], ttl_s: float) -> Approvals:
+        """Those that a journal holds since its last reply."""
+        if not steps or isinstance(steps[-1].event, ToolsRequested):
+            return cls(conversation_id, ttl_s)
+        asked: dict[str, Awaited] = {}
+        decided: dict[str, ApprovalDecided] = {}
+        results: tuple[ToolResult, ...] = ()
+        for step in _since_reply(steps):
+            match step.event:
+                case ApprovalRequested(waiting=waiting):
+                    asked |= {each.digest: each for each in waiting}
+                    results = step.event.results
+                case ApprovalDecided(digest=digest):
+                    decided.setdefault(digest, step.event)
+        return cls(conversation_id, ttl_s, asked, decided, results)
+
+    def judge(self, asked: Asked, now: float) -> str | Awaited | None:
+        """Whether a call may be begun: None for yes, why it may not, or what a person is to be asked."""
+        digest = asked.digest(self.conversation_id)
+        before, decision = self.asked.get(digest), self.decided.get(digest)
+        if before is None or decision is None:
+            return before or self._to_ask(asked, digest, now)
+        if not decision.approved:
+            return why_not(decision)
+        return None if now < before.expires_at else "It was approved, but the approval expired before it was begun."
+
+    def _to_ask(self, asked: Asked, digest: str, now: float) -> Awaited:
+        arguments: JSON = json.loads(asked.arguments)
+        return Awaited(
+            position=asked.position,
+            call=asked.call,
+            tool=asked.tool,
+            args=arguments,
+            digest=digest,
+            expires_at=round(now + self.ttl_s, 3),
+        )
+
+
+def _since_reply(steps: Sequence[Step]) -> Sequence[Step]:
+    start = len(steps)
+    while start and not isinstance(steps[start - 1].event, ToolsRequested):
+        start -= 1
+    return steps[start:]
+
+
+def why_not(decision: ApprovalDecided) -> str:
+    """A denial, for the model."""
+    if decision.expired:
+        return "No person approved it in time."
+    return f"A person decided against it. Their reason: {decision.reason}" if decision.reason else "A person denied it."
+
+
+def expired(waiting: Iterable[Awaited], now: float) -> tuple[ApprovalDecided, ...]:
+    """The denials that time has spoken: of every waiting call whose last moment has passed."""
+    return tuple(
+        ApprovalDecided(call=each.call, digest=each.digest, approved=False, expired=True)
+        for each in waiting
+        if now >= each.expires_at
+    )

@@ -1,0 +1,198 @@
+"""Approval: what a person agreed to runs once, with exactly those arguments, and nothing else that waits runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from haru_fsm import Engine, tool
+from haru_fsm.clock import FakeClock
+from haru_fsm.conversation import ApprovalDecided, MessageHeld, MessageReceived
+from haru_fsm.errors import UnknownCall
+from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.testing.strict import check_contents
+from haru_fsm.tickets import HELD_NOTICE, WAITING_NOTICE
+from tests.engine.shopless import Tools, engine
+
+
+class Counter(Tools):
+    """The three small tools, and one that cannot be taken back."""
+
+    def make(self, session: Any) -> list[Callable[..., Any]]:
+        @tool(read_only=False, destructive=True, approval=True)
+        def wipe(what: str, how_much: int = 1) -> Any:
+            """Wipe something out.
+
+            Args:
+                what: What.
+            """
+            return self._do("wipe", f"{what}, {how_much}", {"wiped": what})
+
+        return [*super().make(session), wipe]
+
+
+def wipe(*what: str) -> list[tuple[str, dict[str, Any]]]:
+    return [("wipe", {"what": each}) for each in what]
+
+
+async def record_of(haru: Engine, conversation_id: str):
+    record = await haru.store.load(conversation_id)
+    assert record is not None
+    return record
+
+
+def results(haru: Engine, number: int) -> list[dict[str, Any]]:
+    """The responses at the end of the model's n-th request."""
+    contents = haru.model.requests[number - 1].contents
+    assert check_contents(list(contents)) == []
+    return [part["functionResponse"]["response"] for part in contents[-1]["parts"] if "functionResponse" in part]
+
+
+async def test_what_was_approved_runs_once_and_the_run_goes_on() -> None:
+    tools, model = Counter(), ScriptedModel([wipe("A"), "지웠습니다."])
+    async with engine(model, tools=tools) as haru:
+        paused = await haru.ask("A 지워 주세요", customer_id="C1", message_id="m1")
+        assert (paused.finished, paused.state, paused.answer) == (False, "EXECUTE_TOOLS", WAITING_NOTICE)
+        [asked] = paused.waiting
+        assert (asked.call, asked.tool, asked.args) == ("2.0", "wipe", {"what": "A"})
+        assert not tools.runs
+        assert await haru.ask("A 지워 주세요", customer_id="C1", message_id="m1") == paused
+        assert await haru.resume(paused.conversation_id) == paused
+        assert await haru.resume_all() == []
+
+        done = await haru.approve(paused.conversation_id, "2.0", by="kim")
+        assert (done.finished, done.answer, done.waiting) == (True, "지웠습니다.", ())
+        assert done.run_id == paused.run_id
+        assert done.reply_id != paused.reply_id, "a channel must not take the answer for the notice once more"
+        assert dict(tools.runs) == {"wipe(A, 1)": 1}
+        with pytest.raises(UnknownCall, match="approved by kim"):
+            await haru.approve(paused.conversation_id, "2.0")
+        assert results(haru, 2) == [{"result": {"wiped": "A"}}]
+
+
+async def test_a_denial_is_an_observation() -> None:
+    tools, model = Counter(), ScriptedModel([wipe("A"), "지우지 않았습니다."])
+    async with engine(model, tools=tools) as haru:
+        paused = await haru.ask("A 지워 주세요", customer_id="C1")
+        done = await haru.deny(paused.conversation_id, "2.0", reason="아직 쓰는 중", by="kim")
+        assert (done.state, done.answer, done.tool_runs) == ("DONE", "지우지 않았습니다.", 0)
+        [told] = results(haru, 2)
+        assert "아직 쓰는 중" in told["error"]
+        assert not tools.runs
+        with pytest.raises(UnknownCall, match="denied by kim"):
+            await haru.approve(paused.conversation_id, "2.0")
+
+
+async def test_the_calls_of_one_reply_are_decided_one_by_one_and_hold_up_no_other() -> None:
+    tools = Counter()
+    asked = [*wipe("A"), ("pay", {"what": "B"}), *wipe("C"), ("look", {"what": "D"}), *wipe("E")]
+    async with engine(ScriptedModel([asked, "끝났습니다."]), tools=tools) as haru:
+        paused = await haru.ask("모두 해 주세요", customer_id="C1")
+        assert [each.call for each in paused.waiting] == ["2.0", "2.2", "2.4"]
+        assert dict(tools.runs) == {"pay(B)": 1, "look(D)": 1}
+        second = await haru.approve(paused.conversation_id, "2.4")
+        assert [each.call for each in second.waiting] == ["2.0", "2.2"]
+        assert tools.runs["wipe(E, 1)"] == 1
+        third = await haru.deny(paused.conversation_id, "2.0")
+        assert [each.call for each in third.waiting] == ["2.2"]
+        done = await haru.approve(paused.conversation_id, "2.2")
+        assert done.finished
+        assert dict(tools.runs) == {"pay(B)": 1, "look(D)": 1, "wipe(E, 1)": 1, "wipe(C, 1)": 1}
+        assert done.tool_runs == 4
+        assert ["error" in each for each in results(haru, 2)] == [True, False, False, False, False]
+
+
+async def test_an_approval_that_nobody_gave_in_time_is_a_denial_of_whoever_looks_next() -> None:
+    for look in ("ask", "resume", "resume_all", "approve"):
+        clock, tools = FakeClock(), Counter()
+        model = ScriptedModel([wipe("A"), "지우지 못했습니다.", "네."])
+        async with engine(model, tools=tools, clock=clock, approval_ttl_s=60, deadline_s=5) as haru:
+            paused = await haru.ask("A 지워 주세요", customer_id="C1")
+            clock.advance(60)
+            match look:
+                case "ask":
+                    next_one = await haru.ask("네?", customer_id="C1", conversation_id=paused.conversation_id)
+                    assert next_one.answer == "네."
+                case "resume":
+                    assert (await haru.resume(paused.conversation_id)).answer == "지우지 못했습니다."
+                case "resume_all":
+                    assert [run.answer for run in await haru.resume_all()] == ["지우지 못했습니다."]
+                case "approve":
+                    with pytest.raises(UnknownCall, match="time was up"):
+                        await haru.approve(paused.conversation_id, "2.0")
+            [decided] = [
+                step.event
+                for step in (await record_of(haru, paused.conversation_id)).steps
+                if isinstance(step.event, ApprovalDecided)
+            ]
+            assert (decided.approved, decided.expired) == (False, True)
+            assert not tools.runs
+            [told] = results(haru, 2)
+            assert "in time" in told["error"]
+
+
+async def test_a_message_in_a_pause_is_kept_and_begins_the_next_run() -> None:
+    model = ScriptedModel([wipe("A"), "지웠습니다.", "둘째 답", "셋째 답"])
+    async with engine(model, tools=Counter()) as haru:
+        paused = await haru.ask("A 지워 주세요", customer_id="C1", message_id="m1")
+        where = {"customer_id": "C1", "conversation_id": paused.conversation_id}
+        kept = await haru.ask("그리고요?", **where, message_id="m2")
+        assert (kept.answer, kept.waiting, kept.run_id) == (HELD_NOTICE, paused.waiting, paused.run_id)
+        also = await haru.ask("하나 더요", **where, message_id="m3")
+        assert await haru.ask("그리고요?", **where, message_id="m2") == kept
+        assert len({paused.reply_id, kept.reply_id, also.reply_id}) == 3
+        assert len(model.requests) == 1
+
+        done = await haru.approve(paused.conversation_id, "2.0")
+        assert (done.run_id, done.answer) == (paused.run_id, "지웠습니다.")
+        assert (await haru.ask("그리고요?", **where, message_id="m2")).answer == "둘째 답"
+        assert (await haru.ask("하나 더요", **where, message_id="m3")).answer == "셋째 답"
+        steps = (await record_of(haru, paused.conversation_id)).steps
+        assert [step.event.text for step in steps if isinstance(step.event, MessageHeld)] == ["그리고요?", "하나 더요"]
+        assert [step.run for step in steps if isinstance(step.event, MessageReceived)] == [1, 2, 3]
+        for request in model.requests:
+            assert check_contents(list(request.contents)) == []
+
+
+async def test_a_pause_spends_no_deadline_and_opens_no_budget() -> None:
+    clock = FakeClock()
+    model = ScriptedModel(
+        lambda request: wipe("A") if len(request.contents) == 1 else [("look", {"what": str(len(request.contents))})]
+    )
+    async with engine(model, tools=Counter(), clock=clock, deadline_s=100, max_steps=3) as haru:
+        paused = await haru.ask("A 지워 주세요", customer_id="C1")
+        clock.advance(80_000)
+        done = await haru.approve(paused.conversation_id, "2.0")
+        assert done.stopped_by is not None
+        assert (done.stopped_by.guard, done.steps) == ("StepBudget(3)", 3)
+
+
+async def test_asking_too_often_ends_in_a_ticket_and_what_was_done_is_told() -> None:
+    tools = Counter()
+    asked = [("pay", {"what": "B"}), *wipe("A", "C", "D")]
+    async with engine(ScriptedModel([asked, "네."]), tools=tools, max_approvals=2) as haru:
+        done = await haru.ask("지워 주세요", customer_id="C1")
+        assert (done.state, done.waiting, dict(tools.runs)) == ("ESCALATE_TICKET", (), {"pay(B)": 1})
+        assert done.stopped_by is not None
+        assert "ApprovalBudget" in done.stopped_by.guard
+        assert done.ticket is not None
+        assert '"paid": "B"' in done.ticket.summary
+        assert done.tool_runs == 1
+        await haru.ask("네?", customer_id="C1", conversation_id=done.conversation_id)
+        contents = haru.model.requests[-1].contents
+        assert check_contents(list(contents)) == []
+        responses = [part["functionResponse"]["response"] for part in contents[2]["parts"]]
+        assert [next(iter(each)) for each in responses] == ["result", "error", "error", "error"]
+
+
+async def test_a_ticket_is_not_closed_in_a_pause() -> None:
+    model = ScriptedModel([wipe("A"), "지웠습니다."])
+    async with engine(model, tools=Counter()) as haru:
+        paused = await haru.ask("A", customer_id="C1")
+        record = await record_of(haru, paused.conversation_id)
+        assert record.summary.paused
+        [summary] = await haru.store.conversations(unfinished=True)
+        assert summary.paused
+        assert await haru.store.prune(haru.clock.now() + 1e9) == 0
