@@ -133,7 +133,7 @@ def test_limits_in_the_thousands_are_no_matter(limits: dict[str, int]) -> None:
     replies = min(limits["max_steps"], limits["max_tool_calls"] + 1)
     assert certificate.model_requests.value == limits["max_steps"]
     # In an estimate every round may have all the pauses: a bound still, and marked as one.
-    most = (3 + PAUSES + 1) * replies if certificate.transitions.at_most else 3 * replies + PAUSES
+    most = (3 + PAUSES + 1) * (replies + 1) if certificate.transitions.at_most else 3 * replies + PAUSES
     assert 3 * replies <= (certificate.transitions.value or 0) <= most + 6
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -53,6 +54,32 @@ class Tools:
             return self._do("book", what, {"booked": what, "key": key})
 
         return [look, pay, book]
+
+
+WIPE = '''
+import os
+from haru_fsm import tool
+
+def make_tools(session):
+    @tool(read_only=False, destructive=True, approval=True)
+    def wipe(what: str) -> dict[str, str]:
+        """Wipe something out."""
+        if log := os.environ.get("WIPED"):
+            with open(log, "a", encoding="utf-8") as file:
+                file.write(what + "\\n")
+        return {"wiped": what}
+
+    return [wipe]
+'''
+
+
+def wiping_app(folder: Path) -> Path:
+    """An app in a folder: the default table, and one tool that waits for approval (WIPED names its log)."""
+    app = folder / "shop"
+    shutil.copytree(ROOT / "states", app / "states", ignore=shutil.ignore_patterns("__pycache__"))
+    (app / "tools").mkdir()
+    (app / "tools" / "__init__.py").write_text(WIPE, "utf-8")
+    return app
 
 
 def not_done(_argument: str) -> Any:

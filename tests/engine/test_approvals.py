@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from haru_fsm import Engine, tool
+from haru_fsm import App, Engine, Run, Workflow, tool
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import ApprovalDecided, MessageHeld, MessageReceived
-from haru_fsm.errors import UnknownCall
+from haru_fsm.conversation import (
+    ApprovalDecided,
+    ApprovalRequested,
+    Conversation,
+    FailureReason,
+    MessageHeld,
+    MessageReceived,
+    ModelFailed,
+    ToolsExecuted,
+    last_request,
+)
+from haru_fsm.errors import ConversationBusy, ToolError, UnknownCall
 from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.services import Services
+from haru_fsm.stores import Store
+from haru_fsm.stores.memory import MemoryStore
+from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.tickets import HELD_NOTICE, WAITING_NOTICE
 from tests.engine.shopless import Tools, engine
@@ -50,9 +65,14 @@ def results(haru: Engine, number: int) -> list[dict[str, Any]]:
     return [part["functionResponse"]["response"] for part in contents[-1]["parts"] if "functionResponse" in part]
 
 
-async def test_what_was_approved_runs_once_and_the_run_goes_on() -> None:
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "haru.db")
+
+
+async def test_what_was_approved_runs_once_and_the_run_goes_on(store: Store) -> None:
     tools, model = Counter(), ScriptedModel([wipe("A"), "지웠습니다."])
-    async with engine(model, tools=tools) as haru:
+    async with engine(model, tools=tools, store=store) as haru:
         paused = await haru.ask("A 지워 주세요", customer_id="C1", message_id="m1")
         assert (paused.finished, paused.state, paused.answer) == (False, "EXECUTE_TOOLS", WAITING_NOTICE)
         [asked] = paused.waiting
@@ -133,9 +153,9 @@ async def test_an_approval_that_nobody_gave_in_time_is_a_denial_of_whoever_looks
             assert "in time" in told["error"]
 
 
-async def test_a_message_in_a_pause_is_kept_and_begins_the_next_run() -> None:
+async def test_a_message_in_a_pause_is_kept_and_begins_the_next_run(store: Store) -> None:
     model = ScriptedModel([wipe("A"), "지웠습니다.", "둘째 답", "셋째 답"])
-    async with engine(model, tools=Counter()) as haru:
+    async with engine(model, tools=Counter(), store=store) as haru:
         paused = await haru.ask("A 지워 주세요", customer_id="C1", message_id="m1")
         where = {"customer_id": "C1", "conversation_id": paused.conversation_id}
         kept = await haru.ask("그리고요?", **where, message_id="m2")
@@ -187,12 +207,129 @@ async def test_asking_too_often_ends_in_a_ticket_and_what_was_done_is_told() -> 
         assert [next(iter(each)) for each in responses] == ["result", "error", "error", "error"]
 
 
-async def test_a_ticket_is_not_closed_in_a_pause() -> None:
-    model = ScriptedModel([wipe("A"), "지웠습니다."])
-    async with engine(model, tools=Counter()) as haru:
-        paused = await haru.ask("A", customer_id="C1")
-        record = await record_of(haru, paused.conversation_id)
-        assert record.summary.paused
+async def test_a_paused_run_is_unfinished_and_never_forgotten_and_its_ticket_stays_open(store: Store) -> None:
+    model = ScriptedModel([ModelFailed(reason=FailureReason.SERVER), wipe("A"), "지웠습니다.", "네."])
+    async with engine(model, tools=Counter(), store=store) as haru:
+        failed = await haru.ask("A", customer_id="C1")
+        assert failed.ticket is not None
+        where = {"customer_id": "C1", "conversation_id": failed.conversation_id}
+        await haru.ask("A 지워 주세요", **where)
+        with pytest.raises(ConversationBusy):
+            await haru.close_ticket(failed.ticket.ticket_id, "해 드렸습니다.")
         [summary] = await haru.store.conversations(unfinished=True)
-        assert summary.paused
-        assert await haru.store.prune(haru.clock.now() + 1e9) == 0
+        assert (summary.paused, summary.resting, summary.owner) == (True, True, None)
+
+        lone = await haru.ask("A", customer_id="C1")
+        assert lone.finished
+        paused = await haru.fork(failed.conversation_id, at=summary.seq - 1, live=True)
+        assert paused.waiting
+        assert await haru.store.prune(4e9) == 1, "the one that has ended without a ticket"
+        assert await haru.store.load(paused.conversation_id) is not None
+        await haru.approve(failed.conversation_id, "5.0")
+        assert [one.paused for one in await haru.store.conversations(unfinished=True)] == [True]
+
+
+async def test_what_is_approved_here_is_approved_nowhere_else(store: Store) -> None:
+    """A fork asks anew; a rehearsal does not act, whatever was approved."""
+    tools = Counter()
+    model = ScriptedModel(lambda request: "끝." if "functionResponse" in str(request.contents) else wipe("A", "B"))
+    async with engine(model, tools=tools, store=store) as haru:
+        paused = await haru.ask("A 지워 주세요", customer_id="C1")
+        await haru.approve(paused.conversation_id, "2.0")
+        assert dict(tools.runs) == {"wipe(A, 1)": 1}
+        for at in (3, 4):
+            rehearsed = await haru.fork(paused.conversation_id, at=at)
+            assert (rehearsed.finished, rehearsed.answer) == (True, "끝.")
+            again = await haru.fork(paused.conversation_id, at=at, live=True)
+            assert [call.call for call in again.waiting] == ["2.0", "2.1"]
+            assert not {call.digest for call in again.waiting} & {call.digest for call in paused.waiting}
+        assert dict(tools.runs) == {"wipe(A, 1)": 1}
+        await haru.approve(again.conversation_id, "2.1")
+        assert dict(tools.runs) == {"wipe(A, 1)": 1, "wipe(B, 1)": 1}
+
+
+async def test_a_tool_that_was_changed_meanwhile_needs_a_new_approval(store: Store) -> None:
+    """Approved, then the process stops before the call begins, and the app is changed before the run is resumed."""
+
+    class Changed(Counter):
+        def make(self, session: Any) -> list[Callable[..., Any]]:
+            @tool(read_only=False, destructive=True, approval=True)
+            def wipe(what: str, how_much: int = 99) -> Any:
+                """Wipe something out."""
+                return self._do("wipe", f"{what}, {how_much}", {"wiped": what})
+
+            return [wipe]
+
+    tools = Changed()
+    async with engine(ScriptedModel([wipe("A")]), tools=Counter(), store=store) as haru:
+        paused = await haru.ask("A 지워 주세요", customer_id="C1")
+        rebuilt = haru._rebuilt(await record_of(haru, paused.conversation_id))
+        decided = ApprovalDecided(call="2.0", digest=paused.waiting[0].digest, approved=True)
+        approved = haru.app.workflow.advance(rebuilt, decided)
+        await store.append(approved, expected_seq=rebuilt.seq, owner=None, over=None, lease_s=0)
+        later = engine(ScriptedModel(["지웠습니다."]), tools=tools, store=store)
+        [again] = await later.resume_all()
+        assert isinstance(again, Run)
+        [call] = again.waiting
+        assert call.digest != paused.waiting[0].digest
+        assert not tools.runs
+        done = await later.approve(paused.conversation_id, "2.0")
+        assert (done.finished, dict(tools.runs)) == (True, {"wipe(A, 99)": 1})
+
+
+async def test_an_approval_that_came_in_time_is_void_when_nothing_was_begun_with_it(store: Store) -> None:
+    clock, tools = FakeClock(), Counter()
+    async with engine(ScriptedModel([wipe("A"), "네."]), tools=tools, store=store, clock=clock) as haru:
+        paused = await haru.ask("A 지워 주세요", customer_id="C1")
+        rebuilt = haru._rebuilt(await record_of(haru, paused.conversation_id))
+        decided = ApprovalDecided(call="2.0", digest=paused.waiting[0].digest, approved=True)
+        approved = haru.app.workflow.advance(rebuilt, decided)
+        await store.append(approved, expected_seq=rebuilt.seq, owner=None, over=None, lease_s=0)
+        clock.advance(86_400)
+        done = await haru.resume(paused.conversation_id)
+        assert (done.finished, dict(tools.runs)) == (True, {})
+        [told] = results(haru, 2)
+        assert "expired" in told["error"]
+
+
+async def test_a_table_without_rows_for_approvals_refuses_what_needs_one() -> None:
+    tools = Counter()
+    haru = engine(ScriptedModel([wipe("A"), "못 했습니다."]), tools=tools)
+
+    async def act(conversation: Conversation, services: Services) -> ToolsExecuted:
+        seq, request = last_request(conversation)
+        return ToolsExecuted(results=await services.run_calls(conversation, seq, request.calls))
+
+    table = haru.app.workflow
+    rows = [row for row in table.rows if row.event not in (ApprovalRequested, ApprovalDecided)]
+    plain = Workflow(rows, work={**table.work, "EXECUTE_TOOLS": act}, initial=table.initial)
+    app = App(workflow=plain, make_tools=tools.make, limits=haru.app.limits)
+    async with Engine(app, model=haru.model, store=MemoryStore()) as haru:
+        done = await haru.ask("A 지워 주세요", customer_id="C1")
+        assert (done.finished, dict(tools.runs)) == (True, {})
+        assert "approval" in results(haru, 2)[0]["error"]
+
+
+async def test_an_app_may_have_every_destructive_tool_wait() -> None:
+    class Bold(Tools):
+        def make(self, session: Any) -> list[Callable[..., Any]]:
+            @tool(read_only=False, destructive=True)
+            def wipe(what: str) -> Any:
+                """Wipe something out."""
+                return self._do("wipe", what, {"wiped": what})
+
+            return [*super().make(session), wipe]
+
+    for approve_destructive in (False, True):
+        tools = Bold()
+        asked = [("pay", {"what": "B"}), *wipe("A")]
+        async with engine(ScriptedModel([asked, "네."]), tools=tools, approve_destructive=approve_destructive) as haru:
+            run = await haru.ask("A 지워 주세요", customer_id="C1")
+            assert [call.tool for call in run.waiting] == ["wipe"] * approve_destructive
+            assert tools.runs["wipe(A)"] == (not approve_destructive)
+            assert tools.runs["pay(B)"] == 1
+
+
+def test_what_only_reads_needs_no_approval() -> None:
+    with pytest.raises(ToolError, match="approval=True is for tools that act"):
+        tool(read_only=True, approval=True)(lambda: 1)

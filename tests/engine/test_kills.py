@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from haru_fsm.testing.kills import Scenario, prove_kills
+from tests.engine.shopless import wiping_app
 
 ROOT = Path(__file__).parent.parent.parent
 PARCELS = "지금 배송중인 제 주문들 전부, 상품명이랑 택배사·송장번호를 정리해서 알려주세요."
@@ -22,3 +23,10 @@ def test_an_effect_takes_place_once_or_is_in_doubt() -> None:
     verdicts = list(prove_kills(scenario))
     assert [(verdict.name, verdict.broken) for verdict in verdicts if verdict.broken] == []
     assert any("effect" in verdict.name for verdict in verdicts)
+
+
+def test_what_was_approved_takes_place_once_or_is_in_doubt(tmp_path: Path) -> None:
+    wish = [("wipe", {"what": "A"})]
+    verdicts = list(prove_kills(Scenario(wiping_app(tmp_path), "C1", ("지워 주세요",), (wish, "지웠습니다."))))
+    assert [(verdict.name, verdict.broken) for verdict in verdicts if verdict.broken] == []
+    assert len(verdicts) >= 16
