@@ -39,8 +39,8 @@ class Asked:
 
     def digest(self, conversation_id: str) -> str:
         """What is approved."""
-        text = "\x1f".join((conversation_id, self.call, self.tool, self.arguments, self.declaration))
-        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        text = json.dumps([conversation_id, self.call, self.tool, self.arguments, self.declaration])
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

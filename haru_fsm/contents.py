@@ -40,6 +40,7 @@ from haru_fsm.conversation import (
     ToolsRequested,
 )
 from haru_fsm.toolbox.cutting import cut_and_measured, size_of
+from haru_fsm.untrusted import marked_message
 
 BLOCKED_LINE = "(이 메시지는 안전 정책에 따라 표시되지 않습니다.)"
 """Stands for a customer's message that the provider has blocked: replayed, it would block every later request too."""
@@ -174,8 +175,10 @@ class History:
         return self._then({"role": "user", "parts": [{"text": text}]}, size_of(text))
 
     def _message(self, text: str) -> History:
+        """The customer's words, and a mark beside them where they look like instructions."""
         marks = replace(self.marks, message=len(self.contents))
-        return replace(self._user(text), marks=marks)
+        turn: JSON = {"role": "user", "parts": marked_message(text)}
+        return replace(self._then(turn, size_of(turn)), marks=marks)
 
     def _model(
         self, content: JSON, event: ModelEvent | None = None, calls: tuple[ToolCall, ...] = (), asked: int = 0

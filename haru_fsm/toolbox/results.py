@@ -31,6 +31,7 @@ from haru_fsm.toolbox.cutting import cut_for_model, cut_text
 from haru_fsm.toolbox.hiding import hide, scrub, secret_fields
 from haru_fsm.toolbox.marks import REDACT, REDACTED
 from haru_fsm.toolbox.shapes import encode
+from haru_fsm.untrusted import marked_result
 
 __all__ = ["cut_for_model", "failure", "response", "with_note"]
 
@@ -57,13 +58,13 @@ def response(value: Any, *, hints: Any = None, secrets: Iterable[Any] = ()) -> J
     else:
         answer = with_note({"result": result}, *reader.notes)
     scrubbed: JSON = scrub(answer, known)
-    return scrubbed
+    return marked_result(scrubbed)
 
 
 def failure(error: BaseException, *, named: bool = True, secrets: Iterable[Any] = ()) -> JSON:
     """`{"error": ...}` for what a tool raised: its kind and its message, in short and without a traceback."""
     scrubbed: JSON = scrub({"error": _words(error, named=named)}, list(secrets))
-    return scrubbed
+    return marked_result(scrubbed)
 
 
 def with_note(answer: JSON, *notes: str) -> JSON:
