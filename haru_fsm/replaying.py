@@ -27,9 +27,11 @@ from haru_fsm.conversation import (
     Event,
     Frozen,
     HistoryAdopted,
+    MessageHeld,
     ModelAnswered,
     ModelEvent,
     ModelFailed,
+    ResultsEvent,
     ResultStatus,
     Resumed,
     Step,
@@ -37,7 +39,6 @@ from haru_fsm.conversation import (
     TicketOpened,
     ToolCall,
     ToolResult,
-    ToolsExecuted,
     ToolsRequested,
     last_request,
 )
@@ -172,6 +173,8 @@ class _Again:
         try:
             if isinstance(event, HistoryAdopted):
                 return workflow.adopt(conversation, event)
+            if isinstance(event, MessageHeld):
+                return workflow.hold(conversation, event)
             if was.trip is not None and was.trip.guard == CHANGED:
                 # That an app was changed while the run was open is a fact like a crash: it came from outside.
                 return workflow.strand(conversation, event, CHANGED, was.trip.because)
@@ -203,7 +206,7 @@ class _Again:
             return made
         if isinstance(event, ModelAnswered | ToolsRequested | ModelFailed):
             self._asked(event)
-        if isinstance(event, ToolsExecuted):
+        if isinstance(event, ResultsEvent):
             self._ran(event)
         return event
 
@@ -230,7 +233,7 @@ class _Again:
     def _request(self, event: ModelEvent) -> ModelRequest:
         return self._served().request(self._conversation, settled=event.settled)
 
-    def _ran(self, event: ToolsExecuted) -> None:
+    def _ran(self, event: ResultsEvent) -> None:
         _, request = last_request(self._conversation)
         for result in event.results:
             call = request.calls[result.position]

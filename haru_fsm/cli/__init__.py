@@ -1,7 +1,7 @@
 """The `haru` command.
 
     commands    the table of commands
-    asking, approving, chatting, looking, replaying, stats, ticketing, checking, tools, starting
+    asking, approving, chatting, looking, replaying, stats, ticketing, checking, tools, calling, starting
                 the commands, by group
     options, wiring    what they share: options, and the way from options to app, store and engine
     narration, timeline, figures    what they show

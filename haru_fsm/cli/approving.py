@@ -53,7 +53,7 @@ def deny(
 
 def _decided(given: Given, conversation_id: str, call: str, reason: str | None, by: str | None, as_json: bool) -> int:
     """`reason` None: approved."""
-    work = _decide(given, conversation_id, call, reason, by or _user(), as_json)
+    work = _decide(given, conversation_id, call, reason, by or user(), as_json)
     ended, later = run(work, KEPT + given.command("resume", conversation_id))
     code = show_run(ended, given, as_json)
     if later.run_id != ended.run_id:
@@ -76,7 +76,7 @@ async def _decide(
         return ended, await engine.resume(conversation_id)
 
 
-def _user() -> str:
+def user() -> str:
     """Who is logged in here; empty where nobody knows."""
     import getpass
 

@@ -11,6 +11,7 @@ from haru_fsm._version import __version__
 from haru_fsm.cli import (
     approving,
     asking,
+    calling,
     checking,
     exits,
     looking,
@@ -88,7 +89,7 @@ haru.command()(mending.prove)
 haru.command()(checking.check)
 haru.command()(checking.diagram)
 haru.command()(tools.tools)
-haru.command()(tools.call)
+haru.command()(calling.call)
 haru.command()(starting.new)
 
 

@@ -1,28 +1,21 @@
-"""`haru tools`, `haru call`: what the app's tools say of themselves, and one of them by hand."""
+"""`haru tools`: what the app's tools say of themselves."""
 
 from __future__ import annotations
 
-import json
-import uuid
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import complain, say_json, show, tell
-from haru_fsm.cli.wiring import Given, run, text_of
+from haru_fsm.cli.output import say_json, show, tell
+from haru_fsm.cli.wiring import Given, run
 from haru_fsm.errors import SettingsError
 
 if TYPE_CHECKING:
     from haru_fsm.app import App
-    from haru_fsm.toolbox import Outcome, Prepared, Tool, Toolbox
+    from haru_fsm.toolbox import Tool, Toolbox
 
 OneTool = Annotated[str | None, typer.Argument(metavar="[TOOL]", help="One tool, with its whole declaration.")]
-ToolName = Annotated[str, typer.Argument(metavar="TOOL", help="The tool's name; `haru tools` lists them.")]
-Arguments = Annotated[
-    str, typer.Option("--args", metavar="JSON", help="Its arguments, as a model would send them; `-` reads them.")
-]
 AsCustomer = Annotated[
     str | None,
     typer.Option(
@@ -49,7 +42,7 @@ def tools(
     given = Given(app, db)
     loaded = given.load()
     box = _toolbox(loaded, customer or run(_latest_customer(given)) or loaded.example_customer)
-    chosen = box.tools if name is None else (_found(box, name),)
+    chosen = box.tools if name is None else (found(box, name),)
     if as_json:
         objects = [tool_object(each) for each in chosen]
         say_json(objects if name is None else objects[0])
@@ -73,7 +66,8 @@ def _toolbox(app: App, customer: str) -> Toolbox:
     return app.toolbox(app.session(customer))
 
 
-def _found(box: Toolbox, name: str) -> Tool:
+def found(box: Toolbox, name: str) -> Tool:
+    """The tool of this name. Raises SettingsError, with the names there are."""
     tool = box.find(name)
     if tool is None:
         raise SettingsError(box.unknown(name))
@@ -148,75 +142,3 @@ def _kind(schema: dict[str, Any]) -> str:
     if "anyOf" in schema:
         return " | ".join(map(_kind, schema["anyOf"]))
     return str(schema.get("type", schema.get("$ref", "any")).rpartition("/")[2])
-
-
-# --------------------------------------------------------------------------- one call
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A call by hand, after it was run."""
-
-    tool: Tool
-    prepared: Prepared
-    outcome: Outcome
-
-    def as_object(self) -> dict[str, Any]:
-        outcome = self.outcome
-        return {
-            "tool": self.tool.name,
-            "args": json.loads(self.prepared.canonical),
-            "repairs": list(self.prepared.repairs),
-            "ended": outcome.kind,
-            "response": outcome.response,
-            "took_ms": outcome.took_ms,
-            "attempts": outcome.attempts,
-            "fallback_used": outcome.fallback_used,
-        }
-
-
-def call(
-    name: ToolName,
-    customer: options.Customer,
-    args: Arguments = "{}",
-    app: options.AppFolder = None,
-    db: options.Database = None,
-    as_json: options.AsJson = False,
-) -> int:
-    """Run one tool by hand, as it would be run for a model.
-
-    Arguments are repaired, its time is limited, its result is made safe for JSON. It really runs: a tool with
-    an effect has it. Exit codes: 0 it came back with a value, 1 it did not, 2 its arguments were refused.
-    """
-    loaded = Given(app, db).load()
-    made = run(_called(_found(_toolbox(loaded, customer), name), _arguments(text_of(args))))
-    if as_json:
-        say_json(made.as_object())
-    else:
-        for repair in made.prepared.repairs:
-            tell(f"repaired: {repair}")
-        say_json(made.outcome.response)
-        tell(f"{made.outcome.kind} after {made.outcome.took_ms:,} ms")
-    return exits.OK if made.outcome.kind == "returned" else exits.FAILED
-
-
-def _arguments(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise SettingsError(
-            f'--args is no JSON: {error}. Write it like \'{{"order_id": "HR20260725002"}}\'.'
-        ) from error
-
-
-async def _called(tool: Tool, args: Any) -> _Call:
-    from haru_fsm.clock import SystemClock
-    from haru_fsm.toolbox import Refused
-
-    prepared = tool.prepare(args)
-    if isinstance(prepared, Refused):
-        raise SettingsError(prepared.error)
-    late = lambda outcome: complain(f"{tool.name} ended late: {outcome.kind}")  # noqa: E731
-    key = f"by-hand/{uuid.uuid4().hex}"
-    outcome = await tool.run(prepared, timeout_s=None, key=key, clock=SystemClock(), on_late=late)
-    return _Call(tool, prepared, outcome)

@@ -10,6 +10,7 @@ import pytest
 from haru_fsm.limits import Limits
 from tests.cli.apps import STATES, TOOLS, write_app
 from tests.cli.conftest import PARCELS, Haru
+from tests.engine.shopless import wiping_app
 
 
 def test_new_writes_an_app_that_runs(process: Haru, empty: Path) -> None:
@@ -145,7 +146,7 @@ def test_tools_that_say_nothing_are_told_to(haru: Haru, tmp_path: Path) -> None:
 def test_call(haru: Haru) -> None:
     called = haru("call", "get_order_status", "--customer", "C003", "--args", '{"order_id": "HR20260725002"}', "--json")
     assert called.code == 0
-    assert called.json["ended"] == "returned"
+    assert called.json["ended"] == "done"
     assert called.json["response"]["result"]["tracking_number"] == "34622188536"
     typed = haru("call", "get_order_status", "--customer", "C003", "--args", "-", typed='{"order_id": "HR20260725002"}')
     assert "34622188536" in typed.out
@@ -162,5 +163,27 @@ def test_call_that_raises(haru: Haru, tmp_path: Path) -> None:
     words = ("call", "get_stock", "--customer", "kim", "--app", str(app), "--args")
     assert haru(*words, '{"item": "cap"}', "--json").json["response"] == {"result": 3}
     failed = haru(*words, '{"item": "missing"}', "--json")
-    assert (failed.code, failed.json["ended"]) == (1, "raised")
+    assert (failed.code, failed.json["ended"]) == (1, "failed")
     assert "no such item" in failed.json["response"]["error"]
+
+
+def test_a_call_by_hand_stands_in_the_ledger_and_in_a_journal(haru: Haru) -> None:
+    args = ("--customer", "C003", "--args", '{"category": "기타", "urgency": "보통", "summary": "전화 부탁"}')
+    called = haru("call", "create_ticket", *args, "--json").json
+    assert called["ended"] == "done"
+    shown = haru("show", called["conversation_id"], "--json").json
+    assert [step["event"]["kind"] for step in shown["steps"]][-1] == "model_answered"
+    assert shown["customer_id"] == "C003"
+
+
+def test_what_cannot_be_taken_back_is_not_run_by_hand_without_a_yes(haru: Haru, tmp_path: Path) -> None:
+    app = wiping_app(tmp_path)
+    words = ("call", "wipe", "--customer", "kim", "--app", str(app), "--args", '{"what": "A"}')
+    refused = haru(*words)
+    assert refused.code == 2
+    assert "--yes" in refused.complaint
+    assert haru("list", "--app", str(app), "--json").json == []
+    called = haru(*words, "--yes", "--json")
+    assert (called.code, called.json["response"]) == (0, {"result": {"wiped": "A"}})
+    steps = haru("show", called.json["conversation_id"], "--app", str(app), "--json").json["steps"]
+    assert "approval_decided" in [step["event"]["kind"] for step in steps]

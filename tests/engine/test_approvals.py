@@ -29,7 +29,7 @@ from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.tickets import HELD_NOTICE, WAITING_NOTICE
-from tests.engine.shopless import Tools, engine
+from tests.engine.shopless import Tools, broken, engine
 
 
 class Counter(Tools):
@@ -122,6 +122,15 @@ async def test_the_calls_of_one_reply_are_decided_one_by_one_and_hold_up_no_othe
         assert dict(tools.runs) == {"pay(B)": 1, "look(D)": 1, "wipe(E, 1)": 1, "wipe(C, 1)": 1}
         assert done.tool_runs == 4
         assert ["error" in each for each in results(haru, 2)] == [True, False, False, False, False]
+
+
+async def test_a_call_that_failed_before_the_pause_is_not_made_again_after_it() -> None:
+    tools = Counter(look=broken)
+    async with engine(ScriptedModel([[("look", {"what": "B"}), *wipe("A")], "네."]), tools=tools) as haru:
+        paused = await haru.ask("지워 주세요", customer_id="C1")
+        await haru.approve(paused.conversation_id, "2.1")
+        assert dict(tools.runs) == {"look(B)": 1, "wipe(A, 1)": 1}
+        assert ["error" in each for each in results(haru, 2)] == [True, False]
 
 
 async def test_an_approval_that_nobody_gave_in_time_is_a_denial_of_whoever_looks_next() -> None:
