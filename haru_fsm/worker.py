@@ -123,7 +123,8 @@ class Worker:
             raise
         finally:
             leases.give_back(self._owner)
-        return run_of(self._conversation, self._run)
+        later = self._conversation.run != self._run
+        return run_of(self._conversation, self._run if later else None)
 
     async def _let_go(self) -> None:
         """Whatever went wrong, the next worker need not wait for this one's lease to run out."""
