@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bench import durable, processor, starting
+from bench import calls, durable, processor, starting
 from bench.figures import Figure, as_json, machine, show
 from bench.measuring import Plan
 
@@ -33,6 +33,7 @@ def main() -> None:
 def _measured(plan: Plan) -> Iterator[Figure]:
     yield from durable.figures(plan)
     yield from processor.figures(plan)
+    yield from calls.figures(plan)
     yield from starting.figures(plan)
 
 
