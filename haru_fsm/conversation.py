@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SerializeAsAny
 
-from haru_fsm.meaning import meaning
+from haru_fsm.meaning import meaning, wording
 
 JSON = dict[str, Any]
 """A JSON object: string keys; strings, finite numbers, booleans, None, lists and objects as values."""
@@ -265,6 +265,13 @@ class ToolsRequested(ModelEvent):
     def meant(self) -> tuple[Hashable, ...]:
         """The calls as what they mean: equal for the same call, however it is spelled."""
         return tuple([(call.name.rpartition(".")[2], meaning(call.args)) for call in self.calls])
+
+    @cached_property
+    def wording(self) -> frozenset[str]:
+        """The calls as words, to see whether others are nearly the same: each word with its place and tool."""
+        return frozenset(
+            f"{call.position}.{call.name} {word}" for call in self.calls for word in ("", *wording(call.args))
+        )
 
     @property
     def text(self) -> str:

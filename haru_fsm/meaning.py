@@ -6,9 +6,15 @@ do. The result can be hashed and compared, and is nothing to be stored or shown.
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from typing import Any
+
+_JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_WORD = re.compile(r"[^\s\"{}\[\],:]+")
 
 
 def meaning(value: Any) -> Hashable:
@@ -21,3 +27,13 @@ def meaning(value: Any) -> Hashable:
     if kind is list:
         return tuple([meaning(item) for item in value])
     return (bool, value) if kind is bool else value  # Python holds True and 1 to be equal, a tool does not
+
+
+def wording(value: Any) -> frozenset[str]:
+    """The words of a JSON value, keys among them; one number is as good as another."""
+    return frozenset(_WORD.findall(_NUMBER.sub("0", _JSON.encode(value))))
+
+
+def alike(one: Set[str], other: Set[str]) -> float:
+    """The share of words that two sets have in common (Jaccard), between 0 and 1; two empty ones are alike."""
+    return len(one & other) / len(one | other) if one or other else 1.0

@@ -26,12 +26,14 @@ from haru_fsm.guards import (
     AllOf,
     AnyOf,
     ApprovalBudget,
+    CallCycle,
     CostBudget,
     Deadline,
     FailingCalls,
     Guard,
     InDoubt,
-    Nudged,
+    NoProgress,
+    NudgedInVain,
     RepeatedCall,
     RepeatedEffect,
     ResumeBudget,
@@ -40,6 +42,7 @@ from haru_fsm.guards import (
     TokenBudget,
     ToolCallBudget,
     UnfoundedTicketClaim,
+    UnusableCalls,
 )
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Row, Work, Workflow
@@ -67,17 +70,22 @@ RESTING = (DONE, ESCALATE_TICKET)
 def workflow(limits: Limits) -> Workflow:
     """Haru's workflow under these limits."""
     spent = AnyOf(StepBudget(limits.max_steps), *budgets(limits))
+    repeats, nudges = limits.loop_repeats, limits.loop_nudges
+    plain = AnyOf(RepeatedCall(repeats), CallCycle())
     circles = AnyOf(
-        RepeatedCall(limits.loop_repeats),
-        AllOf(RepeatedCall(limits.loop_repeats - 1), SimilarThoughts()),
-        FailingCalls(limits.loop_repeats),
+        plain,
+        AllOf(RepeatedCall(repeats - 1), SimilarThoughts()),
+        NoProgress(repeats, repeats + nudges),
+        UnusableCalls(repeats),
+        FailingCalls(repeats + nudges),
     )
-    # A call that failed was told why; going on like that has been nudged once by the error itself.
-    # An effect that the ledger has answered was nudged by that answer.
+    # A call that could not be run was told why; going on like that has been nudged once by the error itself.
+    # An effect that the ledger has answered was nudged by that answer. Lighter evidence must come once more.
     stubborn = AnyOf(
         RepeatedEffect(),
-        AllOf(FailingCalls(limits.loop_repeats), Nudged(max(0, limits.loop_nudges - 1))),
-        AllOf(circles, Nudged(limits.loop_nudges)),
+        AllOf(UnusableCalls(repeats), NudgedInVain(max(0, nudges - 1))),
+        AllOf(plain, NudgedInVain(nudges)),
+        AllOf(circles, NudgedInVain(nudges + 1)),
     )
     unfit = AnyOf(InDoubt(), UnfoundedTicketClaim())
     # Work goes on after each decision, so whoever sets a deadline has it asked in this loop as well.

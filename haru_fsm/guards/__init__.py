@@ -21,7 +21,15 @@ from haru_fsm.guards.budgets import (
     TokenBudget,
     ToolCallBudget,
 )
-from haru_fsm.guards.circles import FailingCalls, RepeatedCall, RepeatedEffect
+from haru_fsm.guards.circles import (
+    CallCycle,
+    FailingCalls,
+    NoProgress,
+    NudgedInVain,
+    RepeatedCall,
+    RepeatedEffect,
+    UnusableCalls,
+)
 from haru_fsm.guards.claims import InDoubt, UnfoundedTicketClaim
 from haru_fsm.guards.guard import AllOf, AnyOf, Guard, Not
 from haru_fsm.guards.thoughts import SimilarThoughts
@@ -30,13 +38,16 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "ApprovalBudget",
+    "CallCycle",
     "CostBudget",
     "Deadline",
     "FailingCalls",
     "Guard",
     "InDoubt",
+    "NoProgress",
     "Not",
     "Nudged",
+    "NudgedInVain",
     "RepeatedCall",
     "RepeatedEffect",
     "ResumeBudget",
@@ -45,4 +56,5 @@ __all__ = [
     "TokenBudget",
     "ToolCallBudget",
     "UnfoundedTicketClaim",
+    "UnusableCalls",
 ]

@@ -6,10 +6,12 @@ A refusal is no observation. A reply trips only when every call in it repeats.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
-from haru_fsm.conversation import Event, ToolsRequested, Trip
-from haru_fsm.guards.trail import OfTrail, Trail
+from haru_fsm.conversation import Event, ResultStatus, ToolsRequested, Trip
+from haru_fsm.guards.trail import REPLIES, Exchange, OfTrail, Trail, nearly_the_same
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,106 @@ class RepeatedEffect(OfTrail):
 
 
 @dataclass(frozen=True)
-class FailingCalls(OfTrail):
-    """The last `times` replies brought nothing but failed calls: bad arguments, unknown tools, errors, refusals.
+class CallCycle(OfTrail):
+    """The reply closes the `rounds`-th round of a cycle of two to `longest` replies, which brought the same each time.
 
-    Catches the model that never gets its arguments right, whatever it varies. Misses failures between successes.
-    A refusal counts only after a failure, because it then refuses more of the same.
+    Catches A-B-A-B one turn before its third round would begin, where RepeatedCall(3) speaks. Misses cycles with a
+    result that changes (they get somewhere) and those longer than `longest`. Refused replies count as part of it.
+    """
+
+    rounds: int = 2
+    longest: int = 4
+
+    def __post_init__(self) -> None:
+        if self.rounds * self.longest > REPLIES:
+            raise ValueError(f"{self.name}: only the last {REPLIES} replies are remembered.")
+
+    def judge(self, memo: Trail, event: Event) -> Trip | None:
+        if not isinstance(event, ToolsRequested) or not memo.repeats(event.meant):
+            return None
+        length = next((n for n in range(2, self.longest + 1) if self._goes_round(memo.exchanges, event, n)), None)
+        if length is None:
+            return None
+        because = f"the same {length} replies were made {self.rounds} times in turn and have brought the same each time"
+        return self.trip(self.rounds, because, self.rounds)
+
+    def _goes_round(self, exchanges: Sequence[Exchange], event: ToolsRequested, length: int) -> bool:
+        needed = self.rounds * length - 1
+        tail = exchanges[len(exchanges) - needed :] if len(exchanges) >= needed else ()
+        if not tail or tail[length - 1].asked.meant != event.meant:
+            return False
+        pairs = zip(tail, tail[length:], strict=False)
+        again = all(one.asked.meant == two.asked.meant and one.brought_the_same(two) for one, two in pairs)
+        return again and len({exchange.asked.meant for exchange in tail[:length]}) > 1
+
+
+@dataclass(frozen=True)
+class NoProgress(OfTrail):
+    """The last observations are one and the same: `times` for nearly the same calls, or `errors` as the same error.
+
+    Catches arguments that vary without any use (`limit: 100`, 101, 102) and a tool that fails in the same way whatever
+    it is given. Misses the same observation for calls that really differ, for an empty result may well be the answer
+    to many questions. After a refusal errors are counted anew: the model must be able to try what it was told to.
+    """
+
+    times: int
+    errors: int
+
+    def judge(self, memo: Trail, event: Event) -> Trip | None:
+        if not isinstance(event, ToolsRequested):
+            return None
+        seen = [exchange for exchange in memo.exchanges if exchange.results]
+        if len(seen) < max(2, min(self.times, self.errors)) or not seen[-1].brought_the_same(seen[-2]):
+            return None
+        figure = self._nearly(seen, event)
+        if figure >= self.times:
+            return self.trip(figure, f"nearly the same calls have brought the same {figure} times", self.times)
+        figure = self._errors(memo.exchanges, event)
+        if figure >= self.errors:
+            return self.trip(figure, f"the last {figure} replies brought the same error", self.errors)
+        return None
+
+    @staticmethod
+    def _nearly(seen: Sequence[Exchange], event: ToolsRequested) -> int:
+        """The latest replies in a row that asked for nearly what this one asks for, and brought the same."""
+        return _count(
+            exchange.brought_the_same(seen[-1]) and not _polls(exchange) and nearly_the_same(exchange.asked, event)
+            for exchange in reversed(seen)
+        )
+
+    @staticmethod
+    def _errors(exchanges: Sequence[Exchange], event: ToolsRequested) -> int:
+        """The latest replies in a row that called what this one calls, and brought the same error."""
+        last = exchanges[-1]
+        return _count(
+            _fails(exchange) and exchange.brought_the_same(last) and _tools(exchange.asked) == _tools(event)
+            for exchange in reversed(exchanges)
+        )
+
+
+def _count(holds: Iterable[bool]) -> int:
+    """How many there are before the first that does not hold."""
+    return sum(1 for _ in takewhile(bool, holds))
+
+
+def _fails(exchange: Exchange) -> bool:
+    return bool(exchange.results) and all(result.status is ResultStatus.FAILED for result in exchange.results)
+
+
+def _polls(exchange: Exchange) -> bool:
+    return any(result.polling for result in exchange.results)
+
+
+def _tools(asked: ToolsRequested) -> frozenset[str]:
+    return frozenset(call.name for call in asked.calls)
+
+
+@dataclass(frozen=True)
+class FailingCalls(OfTrail):
+    """The last `times` replies brought nothing but failed calls: bad arguments, unknown tools, errors.
+
+    Catches the model that gets nothing right, whatever it varies. Misses failures between successes. After a refusal
+    it counts anew. Of successful recorded runs some fail three times in a row and more, so let it nudge, not stop.
     """
 
     times: int
@@ -63,7 +160,39 @@ class FailingCalls(OfTrail):
     def judge(self, memo: Trail, event: Event) -> Trip | None:
         if memo.failed < self.times:
             return None
-        because = (
-            f"{memo.failed} replies in a row brought only failed calls (invalid arguments, unknown tools or errors)"
-        )
+        because = f"{memo.failed} replies in a row brought only failed calls"
         return self.trip(memo.failed, because, self.times)
+
+
+@dataclass(frozen=True)
+class UnusableCalls(OfTrail):
+    """The last `times` replies held only calls that could not be run: unknown tools, arguments that do not fit.
+
+    Catches the model that never gets its arguments right. Misses failures of the tools themselves. Each such call was
+    told what is allowed, and a refusal after that counts as one more.
+    """
+
+    times: int
+
+    def judge(self, memo: Trail, event: Event) -> Trip | None:
+        if memo.unusable < self.times:
+            return None
+        because = f"{memo.unusable} replies in a row held only calls with invalid arguments or of unknown tools"
+        return self.trip(memo.unusable, because, self.times)
+
+
+@dataclass(frozen=True)
+class NudgedInVain(OfTrail):
+    """The model was told that it goes in circles, and `times` replies have tried and brought nothing new since.
+
+    Ask it after a loop guard. A reply tries something new with a call that was neither run nor refused before, and is
+    not nearly one of these. A model that has once done so when it was told to is told once more than others.
+    """
+
+    times: int
+
+    def judge(self, memo: Trail, event: Event) -> Trip | None:
+        if memo.vain < self.times + memo.heeded:
+            return None
+        because = f"the model was told that it goes in circles, and {memo.vain} replies have tried nothing new"
+        return self.trip(memo.vain, because, self.times + memo.heeded)

@@ -31,7 +31,6 @@ class Folds:
         self.places: dict[int, int] = {id(guard): places[guard.fold_key] for guard in asked}
         """Where a guard, by its identity, finds its memo."""
         self._asked = asked  # an identity means something as long as its owner lives
-        self._of_runs = [place for place, guard in enumerate(self.guards) if guard.scope == "run"]
         self._known: dict[tuple[type[Event], bool, bool], tuple[_Fold, ...]] = {}
 
     def initial(self) -> Memos:
@@ -40,13 +39,16 @@ class Folds:
 
     def after(self, memos: Sequence[Any], step: Step, run: int) -> Memos:
         """The memos after one more step, the one before it being of this run: each run begins with fresh ones."""
-        now = list(memos)
-        if step.run != run:
-            for place in self._of_runs:
-                now[place] = self.guards[place].initial()
+        now = list(memos if step.run == run else self.begun(memos))
         for place, fold in self._concerned(type(step.event), bool(step.asked)):
             now[place] = fold(now[place], step)
         return tuple(now)
+
+    def begun(self, memos: Sequence[Any]) -> Memos:
+        """The memos at the beginning of a new run."""
+        return tuple(
+            [guard.initial() if guard.scope == "run" else memo for guard, memo in zip(self.guards, memos, strict=True)]
+        )
 
     def replayed(self, steps: Sequence[Step]) -> Memos:
         """The memos of a journal. What belongs to a run began with it, so earlier runs are not looked at for it."""

@@ -30,7 +30,7 @@ class SimilarThoughts(OfTrail):
     def judge(self, memo: Trail, event: Event) -> Trip | None:
         if not isinstance(event, ToolsRequested) or not (text := event.text):
             return None
-        said = (before for reply in reversed(memo.replies) if (before := reply.text))
+        said = (before for exchange in reversed(memo.exchanges) if (before := exchange.asked.text))
         figure = max((similar(text, before) for before in islice(said, self.window)), default=0.0)
         if figure <= self.threshold:
             return None

@@ -22,11 +22,15 @@ from haru_fsm.conversation import (
     ToolsRequested,
 )
 from haru_fsm.guards.guard import Guard
+from haru_fsm.meaning import alike
 
 GENERATION = 32
 """Distinct calls at which a new generation begins; two are kept. Bounds the cost per step."""
-REPLIES = 8
-"""Replies with calls that are remembered with their words."""
+REPLIES = 12
+"""Replies with calls that are remembered as they were: what they said, asked and brought."""
+
+NEARLY = 0.85
+"""Share of common words above which two calls are nearly the same; that of the classic rule for thoughts."""
 
 TRAIL_EVENTS: tuple[type[Event], ...] = (ToolsRequested, ToolsExecuted, ObservationAppended)
 """The events that leave a trail."""
@@ -39,62 +43,114 @@ class Brought(NamedTuple):
     times: int
 
 
+REFUSED = Brought({}, 0)
+"""Of a call that was only ever refused."""
+
+
+class Exchange(NamedTuple):
+    """A reply with calls and their results; none where they were refused, or are not there yet."""
+
+    asked: ToolsRequested
+    results: tuple[ToolResult, ...] = ()
+
+    def brought_the_same(self, other: Exchange) -> bool:
+        """Whether both brought the same observations; a refusal contradicts nothing."""
+        if not self.results or not other.results:
+            return True
+        return len(self.results) == len(other.results) and all(
+            same_observation(one.response, two.response) for one, two in zip(self.results, other.results, strict=True)
+        )
+
+
 class Trail(NamedTuple):
     """What is known of the run so far. Never changed in place."""
 
-    pending: ToolsRequested | None = None
-    """The calls that wait for their results."""
     known: Mapping[Hashable, Brought] = MappingProxyType({})
     """The calls that were tried lately."""
     older: Mapping[Hashable, Brought] = MappingProxyType({})
     """The generation of calls before. Nothing is taken out of either: copying a dictionary with gaps is slow."""
+    exchanges: tuple[Exchange, ...] = ()
+    """The last replies with calls, the latest at the end."""
     told: frozenset[Hashable] = frozenset()
     """The effects of which the ledger has told the model that they are done."""
     failed: int = 0
-    """Replies in a row that brought nothing but failures."""
-    replies: tuple[ToolsRequested, ...] = ()
-    """The last replies with calls, the latest at the end."""
+    """Replies in a row that brought nothing but failures, since the last refusal."""
+    unusable: int = 0
+    """Replies in a row none of whose calls could be run (unknown tools, bad arguments), refused ones after that too."""
+    vain: int = 0
+    """Replies since a refusal, itself included, that tried nothing new and brought nothing new."""
+    heeded: bool = False
+    """After a refusal the model has tried something new, at least once."""
 
     def fold(self, step: Step) -> Trail:
         """The trail after one more step."""
         event = step.event
         if type(event) is ToolsRequested:
-            return Trail(event, self.known, self.older, self.told, self.failed, (*self.replies[1 - REPLIES :], event))
+            exchanges = (*self.exchanges[1 - REPLIES :], Exchange(event))
+            if self.vain and self.new(event):
+                return self._replace(exchanges=exchanges, vain=0, heeded=True)
+            return self._replace(exchanges=exchanges)
         if type(event) is ToolsExecuted:
             return self._learn(event.results)
-        if type(event) is ObservationAppended and event.refusals and self.failed:
-            # It was failing, and asked for more of the same.
-            return self._replace(failed=self.failed + 1)
+        if type(event) is ObservationAppended and event.refusals:
+            return self._refuse()
         return self
 
     def repeats(self, calls: Iterable[Hashable]) -> int:
         """How often in a row each of these calls has brought the same, at the least; 0 where one is new."""
         least = None
         for call in calls:
-            known = self.known.get(call) or self.older.get(call)
-            if known is None:
+            brought = self.known.get(call) or self.older.get(call)
+            if brought is None:
                 return 0
-            least = known.times if least is None else min(least, known.times)
+            least = brought.times if least is None else min(least, brought.times)
         return least or 0
 
+    def new(self, event: ToolsRequested) -> bool:
+        """Whether some call of this reply was never tried nor refused, and is not one that was, a little changed."""
+        if all(call in self.known or call in self.older for call in event.meant):
+            return False
+        return not any(nearly_the_same(event, exchange.asked) for exchange in self.exchanges)
+
     def _learn(self, results: tuple[ToolResult, ...]) -> Trail:
-        asked = self.pending.meant if self.pending is not None else ()
-        known, told, failing = dict(self.known), self.told, bool(results)
+        asked = self.exchanges[-1].asked.meant if self.exchanges else ()
+        known, told = dict(self.known), self.told
+        failed = unusable = same = bool(results)
         for result in results:
-            failing = failing and result.status is ResultStatus.FAILED
+            failed = failed and result.status is ResultStatus.FAILED
+            unusable = unusable and failed and not result.ran
             if result.position < len(asked):
                 call = asked[result.position]
-                known[call] = _brought(known.get(call) or self.older.get(call), result)
+                known[call] = brought = _brought(known.get(call) or self.older.get(call), result)
+                same = same and brought.times > 1
                 told = told | {call} if result.repeated else told
         known, older = (known, self.older) if len(known) < GENERATION else ({}, known)
-        return Trail(None, known, older, told, self.failed + 1 if failing else 0, self.replies)
+        return Trail(
+            known,
+            older,
+            self._answered(results),
+            told,
+            self.failed + 1 if failed else 0,
+            self.unusable + 1 if unusable else 0,
+            self.vain + same if self.vain else 0,
+            self.heeded,
+        )
+
+    def _answered(self, results: tuple[ToolResult, ...]) -> tuple[Exchange, ...]:
+        return (*self.exchanges[:-1], Exchange(self.exchanges[-1].asked, results)) if self.exchanges else ()
+
+    def _refuse(self) -> Trail:
+        asked = self.exchanges[-1].asked.meant if self.exchanges else ()
+        known = {**self.known, **{call: REFUSED for call in asked if call not in self.known and call not in self.older}}
+        unusable = self.unusable + 1 if self.unusable else 0
+        return self._replace(known=known, failed=0, unusable=unusable, vain=self.vain + 1)
 
 
 def _brought(last: Brought | None, result: ToolResult) -> Brought:
     """What is known of a call after one more result. Polling is asking again on purpose, and never counts."""
     if result.polling:
         return Brought(result.response, 0)
-    again = last is not None and same_observation(last.response, result.response)
+    again = last is not None and last.times and same_observation(last.response, result.response)
     return Brought(result.response, last.times + 1 if last is not None and again else 1)
 
 
@@ -105,6 +161,11 @@ def same_observation(one: JSON, other: JSON) -> bool:
 
 def _unnoted(response: JSON) -> JSON:
     return {key: value for key, value in response.items() if key != "note"} if "note" in response else response
+
+
+def nearly_the_same(one: ToolsRequested, other: ToolsRequested) -> bool:
+    """Whether two replies ask the same tools for nearly the same: they differ in numbers, or in one word of many."""
+    return alike(one.wording, other.wording) > NEARLY
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,15 @@ from hypothesis import given, settings
 from haru_fsm.conversation import Event, Step, Trip
 from haru_fsm.guards import (
     ApprovalBudget,
+    CallCycle,
     CostBudget,
     Deadline,
     FailingCalls,
     Guard,
     InDoubt,
+    NoProgress,
     Nudged,
+    NudgedInVain,
     RepeatedCall,
     RepeatedEffect,
     ResumeBudget,
@@ -23,6 +26,7 @@ from haru_fsm.guards import (
     TokenBudget,
     ToolCallBudget,
     UnfoundedTicketClaim,
+    UnusableCalls,
 )
 from haru_fsm.guards.folds import Folds
 from haru_fsm.guards.trail import Trail
@@ -51,6 +55,7 @@ GUARDS: tuple[Guard, ...] = (
     *(kind(limit) for kind in KINDS for limit in (2, 3)),
     *(CostBudget(limit) for limit in (0.5, 1)),
     *(Deadline(limit) for limit in (0.5, 1)),
+    *(CallCycle(), CallCycle(3, 3), NoProgress(2, 2), NoProgress(3, 5), UnusableCalls(2), NudgedInVain(1)),
     *(SimilarThoughts(), SimilarThoughts(0.5, 1), RepeatedEffect(), InDoubt(), UnfoundedTicketClaim()),
     *(Every(3), Every(5), ToolCallBudget(3, scope="conversation"), RepeatedCall(2, scope="conversation")),
 )

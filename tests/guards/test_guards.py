@@ -20,12 +20,15 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.guards import (
     ApprovalBudget,
+    CallCycle,
     CostBudget,
     Deadline,
     FailingCalls,
     Guard,
     InDoubt,
+    NoProgress,
     Nudged,
+    NudgedInVain,
     RepeatedCall,
     ResumeBudget,
     SimilarThoughts,
@@ -33,6 +36,7 @@ from haru_fsm.guards import (
     TokenBudget,
     ToolCallBudget,
     UnfoundedTicketClaim,
+    UnusableCalls,
 )
 from haru_fsm.guards.guard import Counted
 from haru_fsm.guards.thoughts import similar
@@ -91,7 +95,11 @@ def test_a_claimed_limit_is_kept_against_any_history(guard: Guard, replies) -> N
 
 
 @pytest.mark.parametrize(
-    "guard", [Deadline(1), CostBudget(1), RepeatedCall(3), FailingCalls(3), SimilarThoughts(), InDoubt()]
+    "guard",
+    [
+        *(Deadline(1), CostBudget(1), RepeatedCall(3), CallCycle(), NoProgress(3, 5), FailingCalls(3)),
+        *(UnusableCalls(3), NudgedInVain(2), SimilarThoughts(), InDoubt()),
+    ],
 )
 def test_what_an_adversary_can_evade_claims_nothing(guard: Guard) -> None:
     assert guard.limit is None
@@ -215,6 +223,114 @@ def test_only_the_last_thoughts_count() -> None:
     steps = journal(*[calls(("f", {}), text=text) for text in texts])
     assert judged(SimilarThoughts(), steps, calls(("f", {}), text="같은 생각입니다")) is None
     assert judged(SimilarThoughts(), steps[:3], calls(("f", {}), text="같은 생각입니다"))
+
+
+def refused(*wanted: tuple[str, dict]) -> list:
+    """A reply whose calls were refused."""
+    return [calls(*wanted), ObservationAppended(refusals=dict.fromkeys(range(len(wanted)), "no"))]
+
+
+def rounds(*letters: str, times: int) -> list:
+    """So many rounds of these calls, each of which always brings the same."""
+    return [event for _ in range(times) for letter in letters for event in exchange(letter, {}, letter)]
+
+
+@pytest.mark.parametrize("cycle", ["ab", "abc", "abcd"])
+def test_a_cycle_trips_on_the_reply_that_closes_its_second_round(cycle: str) -> None:
+    steps = journal(*rounds(*cycle, times=1), *rounds(*cycle[:-1], times=1))
+    assert judged(CallCycle(), steps, calls((cycle[-1], {})))
+    assert judged(CallCycle(), steps, calls((cycle[0], {}))) is None
+    assert judged(CallCycle(), steps[:-3], calls((cycle[-2], {}))) is None, "before that it is no cycle yet"
+
+
+def test_a_cycle_that_brings_something_new_is_progress() -> None:
+    steps = journal(*exchange("a", {}, 1), *exchange("b", {}, 1), *exchange("a", {}, 2))
+    assert judged(CallCycle(), steps, calls(("b", {}))) is None
+
+
+def test_one_call_again_and_again_is_no_cycle_of_several() -> None:
+    assert judged(CallCycle(), journal(*rounds("a", times=6)), calls(("a", {}))) is None
+
+
+def test_refusals_hide_no_cycle() -> None:
+    steps = journal(*rounds("a", "b", times=1), *rounds("a", times=1), *refused(("b", {})), *rounds("a", times=1))
+    assert judged(CallCycle(), steps, calls(("b", {})))
+
+
+def test_a_cycle_longer_than_what_is_remembered_cannot_be_asked_for() -> None:
+    with pytest.raises(ValueError, match="remembered"):
+        CallCycle(4, 4)
+
+
+def varied(*limits: int, result: object = "[]", **facts) -> list:
+    """The same query with other limits, always with the same result."""
+    query = "select name from orders where state = 'open' limit"
+    return [event for n in limits for event in exchange("query", {"sql": f"{query} {n}"}, result, **facts)]
+
+
+def test_the_same_observation_under_nearly_the_same_arguments_is_no_progress() -> None:
+    again = varied(103)[0]
+    assert judged(NoProgress(3, 5), journal(*varied(100, 101, 102)), again)
+    assert judged(NoProgress(3, 5), journal(*varied(100, 101)), again) is None
+
+
+def test_moving_pages_and_changing_results_are_progress() -> None:
+    pages = [event for page in range(6) for event in exchange("list_orders", {"page": page}, f"page {page}")]
+    assert judged(NoProgress(3, 5), journal(*pages), calls(("list_orders", {"page": 6}))) is None
+    assert judged(NoProgress(3, 5), journal(*varied(1, 2), *varied(3, result="[1]")), varied(4)[0]) is None
+
+
+def test_the_same_result_for_other_questions_is_no_evidence() -> None:
+    asked = ["주문 환불 정책", "배송 지연 보상", "쿠폰 사용 기한", "회원 등급"]
+    steps = journal(*[event for text in asked for event in exchange("search_policies", {"question": text}, [])])
+    assert judged(NoProgress(3, 3), steps, calls(("search_policies", {"question": "교환 방법"}))) is None
+
+
+def test_polling_makes_no_progress_and_may_go_on() -> None:
+    assert judged(NoProgress(3, 3), journal(*varied(1, 2, 3, 4, polling=True)), varied(5)[0]) is None
+
+
+def test_the_same_error_whatever_the_arguments() -> None:
+    failed = [exchange("pay", {"card": card * 4}, "declined", status=ResultStatus.FAILED) for card in "abcd"]
+    steps = [event for one in failed for event in one]
+    assert judged(NoProgress(9, 4), journal(*steps), calls(("pay", {"card": "zz"})))
+    assert judged(NoProgress(9, 4), journal(*steps), calls(("look", {"card": "zz"}))) is None, (
+        "another tool is another way"
+    )
+    told = [*steps, *refused(("pay", {"card": "zz"}))]
+    assert judged(NoProgress(9, 4), journal(*told), calls(("pay", {"card": "yy"}))) is None, "a refusal begins it anew"
+
+
+def test_calls_that_cannot_be_run_are_counted_refusals_too() -> None:
+    bad = [exchange("f", {"n": n}, n, status=ResultStatus.FAILED, ran=False) for n in range(2)]
+    steps = [event for one in bad for event in one]
+    assert judged(UnusableCalls(3), journal(*steps), calls(("f", {"n": 9}))) is None
+    assert judged(UnusableCalls(3), journal(*steps, *refused(("f", {"n": 9}))), calls(("g", {})))
+    ran = exchange("f", {"n": 7}, 7, status=ResultStatus.FAILED)
+    assert judged(UnusableCalls(3), journal(*steps, *ran), calls(("g", {}))) is None
+
+
+def test_what_the_model_does_after_a_nudge_is_counted() -> None:
+    looped = [*rounds("a", times=2), *refused(("a", {}))]
+    assert judged(NudgedInVain(2), journal(*looped), calls(("a", {}))) is None
+    assert judged(NudgedInVain(2), journal(*looped, *refused(("a", {}))), calls(("a", {})))
+    assert judged(NudgedInVain(2), journal(*looped, *rounds("a", times=1)), calls(("a", {})))
+
+
+def test_a_model_that_listens_begins_anew_and_is_told_once_more() -> None:
+    heeded = [*rounds("a", times=2), *refused(("a", {})), *rounds("new", times=2), *refused(("new", {}))]
+    twice = [*heeded, *refused(("new", {}))]
+    assert judged(NudgedInVain(2), journal(*twice), calls(("new", {}))) is None
+    assert judged(NudgedInVain(2), journal(*twice, *refused(("new", {}))), calls(("new", {})))
+
+
+def turned_down(limit: int) -> list:
+    return [varied(limit)[0], ObservationAppended(refusals={0: "no"})]
+
+
+def test_a_refused_call_a_little_changed_is_nothing_new() -> None:
+    steps = journal(*varied(1, 2, 3), *turned_down(4), *turned_down(5))
+    assert judged(NudgedInVain(2), steps, varied(6)[0])
 
 
 # -- claims
