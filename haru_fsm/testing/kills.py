@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,10 +21,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from haru_fsm.contents import History
-from haru_fsm.conversation import ApprovalDecided, MessageReceived, Resumed, Step
+from haru_fsm.conversation import ApprovalDecided, MessageReceived, Step
 from haru_fsm.stores import Record
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.child import CONVERSATION
+from haru_fsm.testing.comparing import difference, plain
 from haru_fsm.testing.crashes import CrashPoint
 from haru_fsm.testing.strict import check_contents
 
@@ -207,7 +208,7 @@ def _prefix(before: End, end: End, undisturbed: End, _expected: int) -> str:
     if end.steps[: len(before.steps)] != before.steps:
         return "what was journaled before the kill is not the beginning of the journal"
     if not _doubtful(end) and plain(end.steps) != plain(undisturbed.steps):
-        return f"the journal differs from the undisturbed one: {_difference(end.steps, undisturbed.steps)}"
+        return f"the journal differs from the undisturbed one: {difference(end.steps, undisturbed.steps)}"
     return ""
 
 
@@ -257,29 +258,3 @@ def _consumed(_before: End, end: End, _undisturbed: End, expected: int) -> str:
     decided = Counter(step.event.call for step in end.steps if isinstance(step.event, ApprovalDecided))
     twice = [call for call, times in decided.items() if times > 1]
     return f"decided about more than once: {', '.join(twice)}" if twice else ""
-
-
-def plain(steps: Sequence[Step]) -> list[Any]:
-    """A journal without times, numbers and resumptions: what must be the same however often a process died."""
-    return [
-        _timeless(step.model_dump(mode="json", exclude={"seq", "asked"}))
-        for step in steps
-        if not isinstance(step.event, Resumed)
-    ]
-
-
-def _timeless(value: Any) -> Any:
-    if isinstance(value, dict):
-        # The name of a call holds the number of its step, and what is approved its name.
-        dropped = ("at", "took_ms", "created_at", "noted", "ran", "expires_at", "call", "digest")
-        return {key: _timeless(item) for key, item in value.items() if key not in dropped}
-    return [_timeless(item) for item in value] if isinstance(value, list) else value
-
-
-def _difference(one: Sequence[Step], other: Sequence[Step]) -> str:
-    for mine, theirs in zip(plain(one), plain(other), strict=False):
-        if mine != theirs:
-            return (
-                f"{mine['event']['kind']} in {mine['source']} against {theirs['event']['kind']} in {theirs['source']}"
-            )
-    return f"{len(plain(one))} steps against {len(plain(other))}"

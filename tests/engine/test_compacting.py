@@ -17,7 +17,7 @@ from haru_fsm.digest import HEAD
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
 from haru_fsm.stores import Outcome
 from haru_fsm.stores.sqlite import SQLiteStore
-from haru_fsm.testing.kills import plain
+from haru_fsm.testing.comparing import plain
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.toolbox.cutting import size_of
 from tests.engine.shopless import Tools, bare, engine, not_done

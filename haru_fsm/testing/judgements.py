@@ -1,0 +1,428 @@
+"""The judgements: what must be true of a conversation, whatever was done to it. One set, for every source of events.
+
+Each looks at a performance and says what is wrong, or nothing. None of them asks the engine: what is held against it
+is counted here again, from the journal, from what was seen on the way, and from what the tools say they have done.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from haru_fsm.contents import History
+from haru_fsm.conversation import (
+    Event,
+    MessageReceived,
+    ModelAnswered,
+    ModelEvent,
+    ResultStatus,
+    Resumed,
+    Step,
+    TicketOpened,
+    ToolsExecuted,
+    ToolsRequested,
+    executed,
+)
+from haru_fsm.errors import HaruError
+from haru_fsm.stores import LedgerEntry, Record
+from haru_fsm.testing.driving import Performance
+from haru_fsm.testing.strict import check_contents, decode_signature
+
+ENDS = "every run ends"
+ONE_ENDING = "exactly one ending"
+EFFECTS = "effects at most once, or in doubt"
+VALID = "the history is valid"
+WHOLE = "the journal is whole"
+BUDGETS = "budgets hold"
+
+TICKET_NUMBER = re.compile(r"HT-\d{10}")
+TICKET_CLAIMS = (
+    "상담 티켓이 접수되었습니다.",
+    "티켓을 생성했습니다. 담당자가 곧 연락드립니다.",
+    "A ticket has been created for you.",
+)
+"""Answers that claim a ticket without its number; they are true only where there is one."""
+
+Judgement = Callable[[Performance], Iterable[str]]
+
+
+def judge(seen: Performance, promises: Iterable[str] | None = None) -> dict[str, str]:
+    """The promises that are broken, each with what is wrong. `promises`: which are asked about; None: all."""
+    wanted = JUDGEMENTS if promises is None else {name: JUDGEMENTS[name] for name in promises}
+    told = ((name, next(iter(judgement(seen)), "")) for name, judgement in wanted.items())
+    return {name: wrong for name, wrong in told if wrong}
+
+
+def steps_of(seen: Performance) -> tuple[Step, ...]:
+    """The stored journal."""
+    return seen.record.steps if seen.record is not None else ()
+
+
+def runs_of(steps: Iterable[Step]) -> dict[int, list[Step]]:
+    """The journal by run; what belongs to none (an adopted history) is left out."""
+    runs: dict[int, list[Step]] = {}
+    for step in steps:
+        if step.run:
+            runs.setdefault(step.run, []).append(step)
+    return runs
+
+
+# --------------------------------------------------------------------------- every run ends
+
+
+def _ends(seen: Performance) -> Iterator[str]:
+    if seen.broke:
+        yield seen.broke
+        return
+    certificate = seen.certificate
+    for number, run in runs_of(steps_of(seen)).items():
+        resumes = sum(isinstance(step.event, Resumed) for step in run)
+        if not run[-1].rests:
+            yield f"run {number} stopped in {run[-1].state} and does not rest"
+        yield from _within(f"run {number} has", len(run), certificate.transitions.value, resumes, "transitions")
+        yield from _within(f"run {number} made", _requests(run), certificate.http_requests.value, 0, "model requests")
+        yield from _within(f"run {number} ran", _tool_runs(run), certificate.tool_calls.value, 0, "tool calls")
+        yield from _within(f"run {number} was resumed", resumes, certificate.resumes.value, 0, "times")
+        asked = sum(request.run == number for request in seen.requests)
+        pieces = sum(isinstance(step.event, ModelEvent) for step in run)
+        if asked > pieces + resumes:
+            yield f"run {number} asked the model {asked} times for {pieces} replies and {resumes} resumes"
+
+
+def _within(what: str, figure: float, bound: float | None, more: int, unit: str) -> Iterator[str]:
+    if bound is not None and figure > bound + more:
+        yield f"{what} {figure} {unit}, and the certificate allows {bound}{f' and {more} resumes' if more else ''}"
+
+
+def _requests(run: Iterable[Step]) -> int:
+    return sum(max(1, step.event.requests) for step in run if isinstance(step.event, ModelEvent))
+
+
+def _tool_runs(run: Iterable[Step]) -> int:
+    return sum(result.ran for step in run if isinstance(step.event, ToolsExecuted) for result in step.event.results)
+
+
+# --------------------------------------------------------------------------- one ending
+
+
+def is_pause(step: Step) -> bool:
+    """A rest in the middle of a run: it waits for a person's approval."""
+    return step.rests and str(step.event.kind) == "approval_requested"
+
+
+def _one_ending(seen: Performance) -> Iterator[str]:
+    stored = {each.ticket.ticket_id: each for each in seen.tickets}
+    for number, run in runs_of(steps_of(seen)).items():
+        endings = [step for step in run if step.rests and not is_pause(step)]
+        if len(endings) != 1 and not seen.broke:
+            yield f"run {number} has {len(endings)} endings"
+        for ending in endings:
+            yield from _real(number, ending.event, stored)
+    for told in seen.runs:
+        yield from _told(told.run_id, told.answer, told.ticket.ticket_id if told.ticket else None, stored)
+    if seen.again is not None and seen.runs and seen.again != seen.runs[-1]:
+        yield "the same message sent again did not give the same run"
+    messages = Counter(step.event.message_id for step in steps_of(seen) if isinstance(step.event, MessageReceived))
+    expected = len(seen.play.messages) if not seen.broke else len(messages)
+    if len(messages) != expected or any(times > 1 for times in messages.values()):
+        yield f"{len(seen.play.messages)} messages were sent, and {sum(messages.values())} are journaled"
+    yield from _tickets(seen)
+
+
+def _real(number: int, ending: Event, stored: Mapping[str, Any]) -> Iterator[str]:
+    """An ending is an answer, or a ticket that exists and whose number the customer reads."""
+    match ending:
+        case TicketOpened(ticket=ticket, notice=notice):
+            if ticket.ticket_id not in stored:
+                yield f"run {number} ended in ticket {ticket.ticket_id}, which does not exist"
+            if ticket.ticket_id not in notice:
+                yield f"run {number} ended in ticket {ticket.ticket_id}, and the customer was not told its number"
+        case ModelAnswered():
+            yield from _claims(f"run {number}", ending.text, stored)
+        case _:
+            yield f"run {number} ended with {ending.kind}, which is neither an answer nor a ticket"
+
+
+def _claims(where: str, text: str, stored: Mapping[str, Any]) -> Iterator[str]:
+    for claimed in TICKET_NUMBER.findall(text):
+        if claimed not in stored:
+            yield f"{where} told the customer of ticket {claimed}, which does not exist"
+    if text in TICKET_CLAIMS and not stored:
+        yield f"{where} told the customer {text!r}, and there is no ticket"
+
+
+def _told(run_id: str, answer: str, ticket: str | None, stored: Mapping[str, Any]) -> Iterator[str]:
+    if ticket is not None and ticket not in answer:
+        yield f"run {run_id} has ticket {ticket}, and its answer does not name it"
+    yield from _claims(f"run {run_id}", answer, stored)
+
+
+def _tickets(seen: Performance) -> Iterator[str]:
+    keys = Counter(each.ticket.key for each in seen.tickets)
+    unclosed = sum(each.closed_at is None for each in seen.tickets)
+    if any(times > 1 for times in keys.values()):
+        yield "one run has two tickets"
+    if unclosed > 1:
+        yield f"the conversation has {unclosed} open tickets"
+    later = [step.event for step in steps_of(seen) if isinstance(step.event, TicketOpened) and step.event.added]
+    notes = sum(len(each.notes) for each in seen.tickets)
+    if notes != len(later):
+        yield f"{len(later)} runs added to an open ticket, and it has {notes} notes"
+
+
+# --------------------------------------------------------------------------- effects
+
+
+def _effects(seen: Performance) -> Iterator[str]:
+    ledger = seen.record.ledger if seen.record is not None else {}
+    yield from _starts(seen, ledger)
+    yield from _repeated(ledger)
+    yield from _told_as_they_are(steps_of(seen), ledger)
+    yield from _doubts_end_in_tickets(steps_of(seen))
+
+
+def _starts(seen: Performance, ledger: Mapping[str, LedgerEntry]) -> Iterator[str]:
+    """Each start of a tool's code has a claim of its own in the ledger, made before."""
+    effects = [each for each in seen.happened if each.effect]
+    for name in dict.fromkeys(each.name for each in effects):
+        mine = [each for each in effects if each.name == name]
+        claims = [entry for entry in ledger.values() if entry.started is not None and entry.started.name == name]
+        # A keyed call may run again under the same key; it is the same effect.
+        keyed = all(entry.started is not None and entry.started.keyed for entry in claims)
+        starts = len({each.arguments for each in mine}) if keyed and claims else len(mine)
+        if starts > len(claims) * (1 + seen.retries.get(name, 0)):
+            yield f"{name} was started {starts} times for {len(claims)} calls: {mine[-1].arguments}"
+        done = sum(entry.outcome is not None and entry.outcome.status is ResultStatus.DONE for entry in claims)
+        returned = sum(each.ended == "returned" for each in mine)
+        if done > returned:
+            yield f"{name} is down as done {done} times, and came back {returned} times"
+        settled = sum(entry.outcome is not None for entry in claims)
+        known = sum(each.ended in ("returned", "refused") for each in mine)
+        if settled > known and not seen.retries.get(name, 0):
+            yield f"{name} has {settled} known outcomes, and {known} calls came back to say so; the rest is in doubt"
+
+
+def _repeated(ledger: Mapping[str, LedgerEntry]) -> Iterator[str]:
+    """The same declared effect takes place once in a run, unless it certainly did not."""
+    same: Counter[tuple[int, str, str]] = Counter()
+    for entry in ledger.values():
+        started, outcome = entry.started, entry.outcome
+        if started is None or not started.declared or (outcome and outcome.status is ResultStatus.NOT_DONE):
+            continue
+        same[started.run, started.name, started.digest] += 1
+    for (run, name, _), times in same.items():
+        if times > 1:
+            yield f"run {run} did the same {name} {times} times"
+
+
+def _told_as_they_are(steps: tuple[Step, ...], ledger: Mapping[str, LedgerEntry]) -> Iterator[str]:
+    """What the journal says of an effect is what the ledger knows, and nothing else."""
+    for call, asked, result in executed(steps):
+        entry = ledger.get(call)
+        if not result.effect:
+            continue
+        if result.ran and result.status is not ResultStatus.IN_DOUBT and (entry is None or entry.started is None):
+            yield f"{asked.name} ({call}) ran, and the ledger has no claim of it"
+        if entry is None or entry.outcome is None:
+            if result.ran and result.status is not ResultStatus.IN_DOUBT:
+                yield f"{asked.name} ({call}) is told as {result.status}, and nobody knows how it ended"
+        elif result.noted and (result.status, result.response) != (entry.outcome.status, entry.outcome.response):
+            yield f"{asked.name} ({call}) is told otherwise than the ledger knows it"
+
+
+def _doubts_end_in_tickets(steps: tuple[Step, ...]) -> Iterator[str]:
+    doubts: dict[str, int] = {}
+    requested = 0
+    for step in steps:
+        if isinstance(step.event, ModelEvent):
+            doubts = {call: run for call, run in doubts.items() if call not in step.event.settled}
+        if isinstance(step.event, ToolsRequested):
+            requested = step.seq
+        if isinstance(step.event, ToolsExecuted):
+            for result in step.event.results:
+                if result.status is ResultStatus.IN_DOUBT:
+                    doubts[f"{requested}.{result.position}"] = step.run
+        if step.rests and isinstance(step.event, ModelAnswered) and step.run in doubts.values():
+            yield f"run {step.run} ended in an answer, and it is not known how call {next(iter(doubts))} ended"
+
+
+# --------------------------------------------------------------------------- valid history
+
+
+def _valid(seen: Performance) -> Iterator[str]:
+    known = {signature for reply in seen.play.replies for signature in _signatures(getattr(reply, "content", {}))}
+    for number, request in enumerate(seen.requests, 1):
+        for wrong in check_contents(list(request.contents), known):
+            yield f"request {number}: {wrong}"
+    yield from _read(seen)
+    history = History(output_chars=seen.app.limits.tool_output_chars)
+    for step in steps_of(seen):
+        history = history.fold(step)
+        for wrong in check_contents(list(history.request()), known):
+            yield f"a request after step {step.seq} would be refused: {wrong}"
+
+
+def _signatures(content: Mapping[str, Any]) -> Iterator[bytes]:
+    for part in content.get("parts") or ():
+        signature = decode_signature(part.get("thoughtSignature"))
+        if signature is not None:
+            yield signature
+
+
+def _read(seen: Performance) -> Iterator[str]:
+    """The model reads what was said: the calls it made, to the letter, and what came of them."""
+    for request in seen.requests:
+        place = _place(steps_of(seen), request.position)
+        if place is None:
+            continue
+        message, calls, results = place
+        texts = [part.get("text") for content in request.contents for part in content["parts"]]
+        if message is not None and message not in texts:
+            yield f"the model did not read the customer's message {message!r}"
+        if calls is not None and calls not in request.contents:
+            yield "a call of the model's did not come back to it as it was made"
+        answers = [part["functionResponse"]["response"] for part in _last_responses(request.contents)]
+        for response in results:
+            if not any(_same(response, read) for read in answers):
+                yield f"the model did not read {json.dumps(response, ensure_ascii=False)[:120]}"
+
+
+_Place = tuple[str | None, Any, list[Any]]
+
+
+def _place(steps: tuple[Step, ...], position: int) -> _Place | None:
+    """What was journaled before this reply of the model's: the message, the last calls, and what came of them."""
+    message, calls, results = None, None, list[Any]()
+    for step in steps:
+        match step.event:
+            case ModelEvent() if position == 0:
+                return message, calls, results
+            case MessageReceived(text=text):
+                message, calls, results = text, None, []
+            case ToolsRequested(content=content):
+                calls, results = content, []
+            case ToolsExecuted(results=done):
+                results = [dict(result.response) for result in done if len(str(result.response)) < 500]
+        position -= isinstance(step.event, ModelEvent)
+    return None
+
+
+def _last_responses(contents: Iterable[Any]) -> list[Any]:
+    turns = [[part for part in content["parts"] if "functionResponse" in part] for content in contents]
+    return next((turn for turn in reversed(turns) if turn), [])
+
+
+def _same(response: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
+    return all(read.get(name) == value for name, value in response.items() if name != "note")
+
+
+# --------------------------------------------------------------------------- the journal is whole
+
+
+def _whole(seen: Performance) -> Iterator[str]:
+    steps, record = steps_of(seen), seen.record
+    yield from _chained(steps)
+    told = [step.seq for step in seen.told if isinstance(step, Step)]
+    lost = set(told) - {step.seq for step in steps}
+    if lost:
+        yield f"step {min(lost)} was told as durable, and is not in the store"
+    if len(told) != len(set(told)):
+        yield "a step was told twice"
+    by_number = {step.seq: step for step in steps}
+    for step in seen.told:
+        if isinstance(step, Step) and by_number.get(step.seq) not in (None, step):
+            yield f"step {step.seq} is stored otherwise than it was told"
+    if record is not None and steps:
+        head, last = record.summary, steps[-1]
+        if (head.seq, head.run, head.state, head.resting) != (last.seq, last.run, last.state, last.rests):
+            yield f"the store holds the conversation to be at step {head.seq} in {head.state}, and its journal does not"
+    yield from _judged_again(seen, steps)
+
+
+def _chained(steps: tuple[Step, ...]) -> Iterator[str]:
+    for before, step in zip((None, *steps), steps, strict=False):
+        expected = before.seq + 1 if before else 1
+        if step.seq != expected:
+            yield f"step {step.seq} comes where step {expected} should be"
+        if before is not None and step.source != before.state:
+            yield f"step {step.seq} leads out of {step.source}, and step {before.seq} had led to {before.state}"
+        run = (before.run if before else 0) + isinstance(step.event, MessageReceived)
+        if step.run != run:
+            yield f"step {step.seq} belongs to run {step.run}, and should to run {run}"
+
+
+def _judged_again(seen: Performance, steps: tuple[Step, ...]) -> Iterator[str]:
+    """The same journal and event give the same step, from the beginning and in one go, restarts or not."""
+    if seen.record is None:
+        return
+    summary, workflow = seen.record.summary, seen.app.workflow
+    conversation = workflow.begin(summary.conversation_id, summary.customer_id)
+    for step in steps:
+        try:
+            conversation = workflow.advance(conversation, step.event)
+        except HaruError as error:
+            yield f"step {step.seq} has no place in the table: {error}"
+            return
+        again = conversation.steps[-1]
+        if again != step:
+            yield f"step {step.seq} led to {step.state}, and the same journal judged again leads to {again.state}"
+            return
+
+
+# --------------------------------------------------------------------------- budgets
+
+
+def _budgets(seen: Performance) -> Iterator[str]:
+    """No work begins beyond a ceiling; what is begun last may end above it."""
+    ceilings: dict[str, float] = {}
+    for guard in seen.app.workflow.guards:
+        if guard.measures is not None and guard.ceiling is not None:
+            # Journals count whole milliseconds, and so is counted here.
+            ceiling = guard.ceiling * 1000 if guard.measures == "seconds" else guard.ceiling
+            ceilings[guard.measures] = min(ceiling, ceilings.get(guard.measures, ceiling))
+    for number, run in runs_of(steps_of(seen)).items():
+        spent: Counter[str] = Counter()
+        for step in run:
+            if isinstance(step.event, ModelEvent):
+                yield from _beyond(number, spent, ceilings, ("requests", "tokens", "seconds", "cost"))
+            if isinstance(step.event, ToolsExecuted):
+                yield from _beyond(number, spent, ceilings, ("seconds",))
+            spent.update(_spent(step))
+        if spent["tool_calls"] > ceilings.get("tool_calls", float("inf")):
+            yield f"run {number} ran {spent['tool_calls']:g} tool calls; the budget is {ceilings['tool_calls']:g}"
+
+
+def _beyond(run: int, spent: Mapping[str, float], ceilings: Mapping[str, float], what: Iterable[str]) -> Iterator[str]:
+    for name in what:
+        if spent[name] >= ceilings.get(name, float("inf")):
+            unit = "ms" if name == "seconds" else name
+            yield f"run {run} went on when {spent[name]:g} {unit} were spent; the budget is {ceilings[name]:g}"
+
+
+def _spent(step: Step) -> dict[str, float]:
+    spent: dict[str, float] = {"seconds": step.event.took_ms}
+    if isinstance(step.event, ModelEvent):
+        spent |= {"requests": max(1, step.event.requests), "tokens": max(1, step.event.usage.total)}
+        spent["cost"] = step.event.usage.cost_usd or 0.0
+    if isinstance(step.event, ToolsExecuted):
+        spent["tool_calls"] = sum(result.ran for result in step.event.results)
+    return spent
+
+
+JUDGEMENTS: dict[str, Judgement] = {
+    ENDS: _ends,
+    ONE_ENDING: _one_ending,
+    EFFECTS: _effects,
+    VALID: _valid,
+    WHOLE: _whole,
+    BUDGETS: _budgets,
+}
+PROMISES = tuple(JUDGEMENTS)
+
+
+def doubtful(record: Record | None) -> bool:
+    """Whether the ledger has a call of which nobody knows how it ended."""
+    return record is not None and any(entry.started and not entry.outcome for entry in record.ledger.values())

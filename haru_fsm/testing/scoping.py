@@ -1,0 +1,181 @@
+"""Law 7 on trial: a model that knows everybody's numbers acts for one customer, and may get at nobody else.
+
+What belongs to whom is told by the app's data, by what each customer's own tools list for them, and by whoever asks.
+A leak is a word of one customer in what a tool gave to another who had not sent it. Damage is a change of what another
+customer's own tools list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from haru_fsm.app import App
+from haru_fsm.clock import FakeClock
+from haru_fsm.conversation import JSON, executed
+from haru_fsm.json_safe import json_safe
+from haru_fsm.models import Declaration
+from haru_fsm.models.scripted import answer, calls
+from haru_fsm.stores.memory import MemoryStore
+from haru_fsm.testing.arguments import arguments_for
+from haru_fsm.testing.customers import DATE, TELLING, private_words, public_texts
+from haru_fsm.testing.driving import CONVERSATION, Performance
+from haru_fsm.testing.hunting import Found, Ground
+from haru_fsm.testing.judgements import ENDS, judge, steps_of
+from haru_fsm.testing.plays import Play
+from haru_fsm.tickets import StoreDesk
+from haru_fsm.toolbox import Toolbox
+from haru_fsm.toolbox.arguments import Prepared
+
+SCOPED = "the customer is never an argument"
+MOST_CUSTOMERS = 4
+TRICKS = ("' OR 1=1 --", "%", "*", "../data/customers.json", '{"customer_id": "%s"}', "관리자", "")
+SMUGGLED = ("customer_id", "customer", "user_id", "session")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Customers of an app, and the words that belong to each of them alone."""
+
+    app: App
+    words: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(
+        cls, app: App, customers: Sequence[str], private: Mapping[str, Iterable[str]], public: Iterable[str] = ()
+    ) -> Scope:
+        """Find out what belongs to whom. Raises ValueError for fewer than two customers."""
+        chosen = tuple(dict.fromkeys(customers))[:MOST_CUSTOMERS]
+        if len(chosen) < 2:
+            raise ValueError("It takes two customers to see whether one gets at the other: customers=('C001', 'C002').")
+        told = private_words(app, chosen)
+        common = "\n".join([*public_texts(app), *public])
+        listed = {customer: _words(_views(app, customer)) for customer in chosen}
+        words: dict[str, frozenset[str]] = {}
+        for customer in chosen:
+            others: set[str] = set().union(*(listed[other] | told[other] for other in chosen if other != customer))
+            own = {word for word in listed[customer] - others if word not in common} | told[customer]
+            words[customer] = frozenset(own | set(private.get(customer, ()))) - frozenset(public)
+        return cls(app, words)
+
+    # -- plays
+
+    def plays(self) -> st.SearchStrategy[Play]:
+        """A model that acts for one customer, with the words of all of them on its lips."""
+        customer = next(iter(self.words))
+        tools = Toolbox(self.app.make_tools(self.app.session(customer)), self.app.limits).declarations
+        texts = sorted(set().union(*self.words.values())) + [trick.replace("%s", customer) for trick in TRICKS]
+        asked = st.lists(_hostile(tools, texts), min_size=1, max_size=2).map(lambda some: calls(*some))
+        return st.builds(
+            lambda customer, replies: Play(
+                messages=("제 정보 확인해 주세요",), customer=customer, replies=(*replies, answer("네."))
+            ),
+            st.sampled_from(list(self.words)),
+            st.lists(asked, min_size=1, max_size=3),
+        )
+
+    # -- judging
+
+    def judged(self, ground: Ground) -> Callable[[Play], Found | None]:
+        """Have a play, and see whether it got at another customer."""
+
+        def judged(play: Play) -> Found | None:
+            ground.reset()
+            others = [customer for customer in self.words if customer != play.customer]
+            before = {other: _views(self.app, other) for other in others}
+            seen = ground.perform(play)
+            because = next(self._wrong(seen, before), None)
+            return Found(SCOPED, because, seen) if because is not None else None
+
+        return judged
+
+    def _wrong(self, seen: Performance, before: Mapping[str, list[str]]) -> Iterator[str]:
+        yield from judge(seen, (ENDS,)).values()
+        mine = self.words[seen.play.customer]
+        for _, call, result in executed(steps_of(seen)):
+            sent, given = _text(call.args), _text(result.response)
+            for other in before:
+                for word in sorted(self.words[other] - mine):
+                    if _says(given, word) and word not in sent:
+                        yield f"{call.name}({sent[1:-1]}) gave {seen.play.customer} {word!r}, which is {other}'s"
+        for each in seen.tickets:
+            if each.ticket.customer_id != seen.play.customer:
+                yield f"ticket {each.ticket.ticket_id} was filed for {each.ticket.customer_id}"
+        for other, listed in before.items():
+            for was, now in zip(listed, _views(self.app, other), strict=True):
+                if was != now:
+                    yield f"what {other} sees has changed from {was[:200]} to {now[:200]}"
+
+
+def _hostile(tools: Sequence[Declaration], texts: Sequence[str]) -> st.SearchStrategy[tuple[str, JSON]]:
+    words = st.sampled_from(texts)
+    smuggled = st.dictionaries(st.sampled_from(SMUGGLED), words, max_size=1)
+    return st.one_of(
+        *(
+            st.tuples(
+                st.just(tool.name), st.builds(lambda args, more: {**args, **more}, arguments_for(tool, texts), smuggled)
+            )
+            for tool in tools
+        )
+    )
+
+
+def _says(text: str, word: str) -> bool:
+    return word in text and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+
+
+def _text(value: Any) -> str:
+    return json.dumps(json_safe(value), ensure_ascii=False, sort_keys=True)
+
+
+# --------------------------------------------------------------------------- what a customer's own tools list
+
+
+def _views(app: App, customer: str) -> list[str]:
+    """What the read-only tools that need no argument list for this customer."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: asyncio.run(_listed(app, customer))).result()
+
+
+async def _listed(app: App, customer: str) -> list[str]:
+    clock = FakeClock()
+    desk = StoreDesk(MemoryStore(now=clock.now))
+    session = app.session(customer, conversation_id=CONVERSATION, run=1, desk=desk, clock=clock)
+    listed = []
+    for tool in app.toolbox(session).tools:
+        prepared = tool.prepare({})
+        if tool.has_effect or tool.marks.polling or not isinstance(prepared, Prepared):
+            continue
+        outcome = await tool.run(prepared, timeout_s=None, key=None, clock=clock, on_late=None)
+        listed.append(f"{tool.name}: {_text(outcome.response)}")
+    return listed
+
+
+def _words(views: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for view in views:
+        found |= {text for text in _strings(json.loads(view.partition(": ")[2])) if _telling(text)}
+    return found
+
+
+def _telling(text: str) -> bool:
+    return TELLING.fullmatch(text) is not None and DATE.fullmatch(text) is None
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for item in value.values():
+                yield from _strings(item)
+        case list():
+            for item in value:
+                yield from _strings(item)

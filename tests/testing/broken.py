@@ -1,0 +1,197 @@
+"""Apps and stores with one mistake each, for the kit to find."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from haru_fsm import App, Limits, Row, Session, Workflow, tool
+from haru_fsm.conversation import (
+    Conversation,
+    Event,
+    MessageReceived,
+    ModelAnswered,
+    ModelFailed,
+    ObservationAppended,
+    Resumed,
+    TicketClosed,
+    TicketOpened,
+    ToolsExecuted,
+    ToolsRequested,
+    Trip,
+)
+from haru_fsm.guards import Guard, ResumeBudget, StepBudget, UnfoundedTicketClaim
+from haru_fsm.services import Services
+from haru_fsm.stores import Outcome, Started
+from haru_fsm.stores.memory import MemoryStore
+from states.append_observation import append_observation
+from states.await_model import await_model
+from states.escalate_ticket import escalate_ticket
+from states.execute_tools import execute_tools
+from tests.engine.shopless import Tools
+
+WORK: dict[str, Callable[..., Any]] = {
+    "AWAIT_MODEL": await_model,
+    "EXECUTE_TOOLS": execute_tools,
+    "APPEND_OBSERVATION": append_observation,
+    "ESCALATE_TICKET": escalate_ticket,
+}
+WORKING = ("AWAIT_MODEL", "EXECUTE_TOOLS", "APPEND_OBSERVATION")
+
+
+def small_app(
+    *,
+    budget: Guard | None = None,
+    unfit: Guard | None = None,
+    work: dict[str, Callable[..., Any]] | None = None,
+    make_tools: Callable[[Any], Any] | None = None,
+) -> App:
+    """A small table with one budget; sound unless it is made otherwise."""
+    budget = budget or StepBudget(4)
+    resting = ("DONE", "ESCALATE_TICKET")
+    rows = [
+        Row(MessageReceived, resting, "AWAIT_MODEL"),
+        Row(ModelAnswered, "AWAIT_MODEL", "ESCALATE_TICKET", when=unfit or UnfoundedTicketClaim()),
+        Row(ModelAnswered, "AWAIT_MODEL", "DONE", rests=True),
+        Row(ModelFailed, "AWAIT_MODEL", "ESCALATE_TICKET"),
+        Row(ToolsRequested, "AWAIT_MODEL", "ESCALATE_TICKET", when=budget),
+        Row(ToolsRequested, "AWAIT_MODEL", "EXECUTE_TOOLS"),
+        Row(ToolsExecuted, "EXECUTE_TOOLS", "APPEND_OBSERVATION"),
+        Row(ObservationAppended, "APPEND_OBSERVATION", "AWAIT_MODEL"),
+        *(Row(Resumed, state, "ESCALATE_TICKET", when=ResumeBudget(5)) for state in WORKING),
+        *(Row(Resumed, state, state) for state in WORKING),
+        Row(TicketOpened, "ESCALATE_TICKET", "ESCALATE_TICKET", rests=True),
+        Row(TicketClosed, resting, "DONE", rests=True),
+    ]
+    workflow = Workflow(rows, work={**WORK, **(work or {})}, initial="DONE")
+    return App(workflow=workflow, make_tools=make_tools or Tools().make, limits=Limits(max_steps=4))
+
+
+@dataclass(frozen=True)
+class NeverTrips(StepBudget):
+    """Promises a limit, and does not keep it."""
+
+    def judge(self, memo: int, event: Event) -> Trip | None:
+        return None
+
+
+@dataclass(frozen=True)
+class Never(Guard):
+    """A guard on answers that lets everything through."""
+
+    def judge(self, memo: Any, event: Event) -> Trip | None:
+        return None
+
+
+class LateClaims(MemoryStore):
+    """A store that writes a claim down only when the outcome is known."""
+
+    async def note(self, conversation_id: str, call: str, what: Started | Outcome) -> bool:
+        return True if isinstance(what, Started) else await super().note(conversation_id, call, what)
+
+
+class OpenClaims(MemoryStore):
+    """A store that lets everybody have a claim, and keeps the last outcome."""
+
+    async def note(self, conversation_id: str, call: str, what: Started | Outcome) -> bool:
+        if isinstance(what, Outcome):
+            self._ledgers[conversation_id].pop(call, None)
+        await super().note(conversation_id, call, what)
+        return True
+
+
+class DropsSteps(MemoryStore):
+    """A store that loses the middle one of three steps."""
+
+    async def append(self, conversation: Conversation, **place: Any) -> None:
+        await super().append(conversation, **place)
+        steps = self._steps[conversation.conversation_id]
+        self._steps[conversation.conversation_id] = tuple(step for step in steps if step.seq != 3)
+
+
+class LosesTickets(MemoryStore):
+    """A store that forgets to file."""
+
+    def file_ticket(self, ticket: Any) -> Any:
+        return ticket
+
+    def _project(self, step: Any) -> None:
+        return None
+
+
+async def forgets_responses(
+    conversation: Conversation, services: Services
+) -> ModelAnswered | ToolsRequested | ModelFailed:
+    """Work that sends a history without the last responses."""
+    request = services.request(conversation)
+    contents = request.contents
+    if any("functionResponse" in part for part in contents[-1]["parts"]):
+        request = dataclasses.replace(request, contents=contents[:-1])
+    return await services.model.respond(request)
+
+
+ORDERS = {"C1": {"HR10001": "책"}, "C2": {"HR20002": "이어폰"}}
+
+
+def leaky(session: Session) -> list[Callable[..., Any]]:
+    """Tools of which one looks into everybody's orders."""
+
+    @tool(read_only=True)
+    def my_orders() -> list[str]:
+        """The customer's orders."""
+        return list(ORDERS[session.customer_id])
+
+    @tool(read_only=True)
+    def order(order_id: str) -> dict[str, str]:
+        """One order."""
+        found = {number: item for orders in ORDERS.values() for number, item in orders.items()}
+        return {"order": order_id, "item": found.get(order_id, "없음"), "others": " ".join(found)}
+
+    return [my_orders, order]
+
+
+def careful(session: Session) -> list[Callable[..., Any]]:
+    """The same, as it should be."""
+
+    @tool(read_only=True)
+    def my_orders() -> list[str]:
+        """The customer's orders."""
+        return list(ORDERS[session.customer_id])
+
+    @tool(read_only=True)
+    def order(order_id: str) -> dict[str, str]:
+        """One order."""
+        return {"order": order_id, "item": ORDERS[session.customer_id].get(order_id, "없음")}
+
+    return [my_orders, order]
+
+
+class Cart:
+    """A shop in which one customer can empty another's cart."""
+
+    def __init__(self) -> None:
+        self.fill()
+
+    def fill(self) -> None:
+        """As it was in the beginning."""
+        self.items = {"C1": ["AB12345"], "C2": ["CD67890"]}
+
+    def make(self, session: Session) -> list[Callable[..., Any]]:
+        """The tools."""
+
+        @tool(read_only=True)
+        def my_cart() -> list[str]:
+            """The customer's cart."""
+            return list(self.items[session.customer_id])
+
+        @tool(read_only=False)
+        def remove(item: str) -> str:
+            """Take something out of the cart."""
+            for items in self.items.values():
+                if item in items:
+                    items.remove(item)
+            return "ok"
+
+        return [my_cart, remove]

@@ -1,0 +1,130 @@
+"""The kit holds for a sound app, and finds each mistake: with a readable conversation, as short as can be, that replays."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from haru_fsm.stores.memory import MemoryStore
+from haru_fsm.testing import (
+    assert_effects_once,
+    assert_every_run_ends,
+    assert_scoped,
+    assert_valid_history,
+    load_copy,
+    replay,
+)
+from tests.conftest import ROOT
+from tests.testing.broken import (
+    Cart,
+    DropsSteps,
+    LateClaims,
+    LosesTickets,
+    Never,
+    NeverTrips,
+    OpenClaims,
+    careful,
+    forgets_responses,
+    leaky,
+    small_app,
+)
+
+ONE = {"customers": ("C1",)}
+
+
+def failure(assertion, app, **how) -> str:
+    with pytest.raises(AssertionError) as caught:
+        assertion(app, **how)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("assertion", [assert_every_run_ends, assert_effects_once, assert_valid_history])
+def test_a_sound_app_passes(assertion) -> None:
+    assertion(small_app(), save_to=None, **ONE)
+
+
+def test_the_starter_passes_all_four(tmp_path: Path) -> None:
+    app = load_copy(ROOT, tmp_path / "app")
+    assert_every_run_ends(app, save_to=None, examples=40)
+    assert_effects_once(app, save_to=None, examples=40)
+    assert_valid_history(app, save_to=None, examples=40)
+    assert_scoped(app, save_to=None, examples=40)
+
+
+def test_a_guard_that_never_trips_is_seen_to_run_on(tmp_path: Path) -> None:
+    told = failure(assert_every_run_ends, small_app(budget=NeverTrips(4)), save_to=tmp_path, **ONE)
+    assert "run 1 went on after" in told
+    assert "its certificate allows 12 transitions" in told
+    assert len(told.splitlines()) <= 12, told
+    assert "times in all" in told, "what repeats is told once"
+
+    (file,) = tmp_path.iterdir()
+    assert f"haru prove --replay {file}" in told
+    with pytest.raises(AssertionError, match="run 1 went on after"):
+        replay(small_app(budget=NeverTrips(4)), file)
+    replay(small_app(), file)
+
+
+def test_a_ticket_that_is_only_claimed_is_seen() -> None:
+    told = failure(assert_every_run_ends, small_app(unfit=Never()), save_to=None, **ONE)
+    assert "exactly one ending" in told
+    assert "ticket" in told
+    assert [line.split()[0] for line in told.splitlines()[-2:]] == ["customer", "model"]
+
+
+def test_a_ticket_that_was_never_filed_is_seen() -> None:
+    told = failure(assert_every_run_ends, small_app(), store=LosesTickets, save_to=None, **ONE)
+    assert "which does not exist" in told
+
+
+@pytest.mark.parametrize("store", [LateClaims, OpenClaims])
+def test_a_tool_that_runs_twice_is_seen(store: type[MemoryStore]) -> None:
+    told = failure(assert_effects_once, small_app(), store=store, save_to=None, **ONE)
+    assert "effects at most once" in told
+    assert "pay" in told or "book" in told
+
+
+def test_a_store_that_drops_a_step_is_seen() -> None:
+    told = failure(assert_effects_once, small_app(), store=DropsSteps, save_to=None, **ONE)
+    assert "step 3" in told or "step 4" in told
+
+
+def test_a_history_without_responses_is_seen() -> None:
+    told = failure(assert_valid_history, small_app(work={"AWAIT_MODEL": forgets_responses}), save_to=None, **ONE)
+    assert "last content must be a user turn" in told
+
+
+def test_tools_that_leak_are_seen(tmp_path: Path) -> None:
+    app = small_app(make_tools=leaky)
+    told = failure(assert_scoped, app, customers=("C1", "C2"), save_to=tmp_path)
+    assert "which is C" in told
+    assert "order(" in told
+    assert_scoped(small_app(make_tools=careful), customers=("C1", "C2"), save_to=None)
+
+
+def test_tools_that_change_what_others_have_are_seen() -> None:
+    cart = Cart()
+    app = small_app(make_tools=cart.make)
+    told = failure(assert_scoped, app, customers=("C1", "C2"), reset=cart.fill, save_to=None)
+    assert "has changed from" in told
+    assert [line.split()[0] for line in told.splitlines()[-4:]] == ["customer", "model", "remove", "model"]
+
+
+def test_scope_takes_two_customers() -> None:
+    with pytest.raises(ValueError, match="two customers"):
+        assert_scoped(small_app(make_tools=careful), customers=("C1",))
+
+
+async def test_an_assertion_runs_inside_an_event_loop_too() -> None:
+    assert_every_run_ends(small_app(), examples=5, save_to=None, **ONE)
+    await asyncio.sleep(0)
+
+
+def test_korean_is_told_as_it_is_written(tmp_path: Path) -> None:
+    told = failure(assert_every_run_ends, small_app(unfit=Never()), save_to=tmp_path, **ONE)
+    (file,) = tmp_path.iterdir()
+    assert "\\u" not in told
+    assert "티켓" in told or "ticket" in told
+    assert "\\u" not in file.read_text("utf-8")
