@@ -17,6 +17,7 @@ from haru_fsm.cli import (
     looking,
     mending,
     options,
+    proving,
     replaying,
     starting,
     stats,
@@ -85,7 +86,7 @@ haru.command()(mending.verify)
 haru.command()(mending.export)
 haru.command("import")(mending.import_)
 haru.command()(mending.prune)
-haru.command()(mending.prove)
+haru.command()(proving.prove)
 haru.command()(checking.check)
 haru.command()(checking.diagram)
 haru.command()(tools.tools)

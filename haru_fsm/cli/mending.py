@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import complain, say, say_json, tell
+from haru_fsm.cli.output import say, say_json, tell
 from haru_fsm.cli.wiring import Given, run
 from haru_fsm.errors import SettingsError
 
@@ -186,39 +186,3 @@ def prune(
     else:
         say(f"{forgotten} conversations forgotten")
     return exits.OK
-
-
-def prove(
-    question: Annotated[str, typer.Argument(metavar="TEXT", help="What the customer asks.")] = "제 주문 어디쯤 왔나요?",
-    customer: Annotated[str, typer.Option("--customer", help="Who asks.")] = "C003",
-    kills: Annotated[bool, typer.Option("--kills", help="Kill the process at every point that matters.")] = False,
-    app: options.AppFolder = None,
-    as_json: options.AsJson = False,
-) -> int:
-    """Attack the app, and say which of its promises hold.
-
-    With --kills: the question is asked in a process that is killed (SIGKILL) after each durable write, before and after
-    each effect, and again during recovery; then it is resumed, and six properties are judged. Works on databases of
-    its own. Exit code 1 when a property is broken, with the shortest failing case.
-    """
-    if not kills:
-        raise SettingsError("Say what to prove: --kills.")
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from haru_fsm.testing.kills import PROPERTIES, Scenario, prove_kills
-
-    scenario = Scenario(Given(app).folder, customer, (question,))
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("killing and resuming")
-        verdicts = list(prove_kills(scenario, progress=lambda done, of: bar.update(task, completed=done, total=of)))
-    failed = [verdict for verdict in verdicts if verdict.broken]
-    if as_json:
-        say_json({"cases": len(verdicts), "broken": [{"case": each.name, **each.broken} for each in failed]})
-    else:
-        for name in PROPERTIES:
-            held = sum(name not in verdict.broken for verdict in verdicts)
-            say(f"{name}: {held} of {len(verdicts)} cases")
-    if failed:
-        complain(f"shortest failing case: killed {failed[0].name}: {next(iter(failed[0].broken.values()))}")
-    return exits.FAILED if failed else exits.OK

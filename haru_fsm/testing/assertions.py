@@ -19,10 +19,11 @@ from haru_fsm.app import App
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.comparing import CARRIED_ON
 from haru_fsm.testing.customers import customers_of
-from haru_fsm.testing.hunting import ALL_PROMISES, Found, Ground, NewStore, Subject, hunt
+from haru_fsm.testing.hunting import ALL_PROMISES, Found, Ground, Subject, hunt
 from haru_fsm.testing.judgements import BUDGETS, EFFECTS, ENDS, ONE_ENDING, VALID, WHOLE
 from haru_fsm.testing.plays import Finding, Play
 from haru_fsm.testing.scoping import SCOPED, Scope
+from haru_fsm.testing.shelves import NewStore
 from haru_fsm.testing.strategies import hostile_plays
 from haru_fsm.testing.telling import tell
 
@@ -37,7 +38,7 @@ def assert_every_run_ends(
     customers: Sequence[str] | None = None,
     examples: int = EXAMPLES,
     seed: int | None = None,
-    store: NewStore = MemoryStore,
+    store: NewStore | Path | str = MemoryStore,
     reset: Reset | None = None,
     save_to: Path | str | None = FINDINGS,
 ) -> None:
@@ -57,13 +58,14 @@ def assert_effects_once(
     customers: Sequence[str] | None = None,
     examples: int = EXAMPLES,
     seed: int | None = None,
-    store: NewStore = MemoryStore,
+    store: NewStore | Path | str = MemoryStore,
     reset: Reset | None = None,
     save_to: Path | str | None = FINDINGS,
 ) -> None:
     """Whatever happens, a crash at any write or effect included: each effect at most once, or in doubt; nothing lost.
 
-    `store`: makes an empty store. For the rest see `assert_every_run_ends`.
+    `store`: makes an empty store; or a folder, and then it is SQLite, in files there. For the rest see
+    `assert_every_run_ends`.
     """
     promises = (ENDS, EFFECTS, WHOLE, ONE_ENDING, CARRIED_ON)
     _assert(app, promises, customers, examples, seed, store, reset, save_to, crashes=True)
@@ -75,7 +77,7 @@ def assert_valid_history(
     customers: Sequence[str] | None = None,
     examples: int = EXAMPLES,
     seed: int | None = None,
-    store: NewStore = MemoryStore,
+    store: NewStore | Path | str = MemoryStore,
     reset: Reset | None = None,
     save_to: Path | str | None = FINDINGS,
 ) -> None:
@@ -109,17 +111,25 @@ def assert_scoped(
         _report(hunt(ground, scope.plays(), scope.judged(ground), examples=examples, seed=seed), save_to)
 
 
-def replay(app: Subject, file: Path | str, *, store: NewStore = MemoryStore, reset: Reset | None = None) -> None:
+def replay(
+    app: Subject, file: Path | str, *, store: NewStore | Path | str = MemoryStore, reset: Reset | None = None
+) -> None:
     """Have a saved conversation again. Raises AssertionError, with the conversation, while it still breaks a promise.
 
     Raises SettingsError for a file that is none of ours.
     """
+    _report(replayed(app, file, store=store, reset=reset), None)
+
+
+def replayed(
+    app: Subject, file: Path | str, *, store: NewStore | Path | str = MemoryStore, reset: Reset | None = None
+) -> Found | None:
+    """The same, told as a value: what a saved conversation still breaks, or None."""
     finding = Finding.load(file)
     with Ground(app, store, reset) as ground:
-        judged = _judged(ground, ALL_PROMISES)
         if finding.promise == SCOPED:
-            judged = Scope.of(ground.app, customers_of(ground.app), {}).judged(ground)
-        _report(judged(finding.play), None)
+            return Scope.of(ground.app, customers_of(ground.app), {}).judged(ground)(finding.play)
+        return ground.judged(finding.play, ALL_PROMISES)
 
 
 def _assert(
@@ -128,7 +138,7 @@ def _assert(
     customers: Sequence[str] | None,
     examples: int,
     seed: int | None,
-    store: NewStore,
+    store: NewStore | Path | str,
     reset: Reset | None,
     save_to: Path | str | None,
     *,
@@ -149,6 +159,6 @@ def _report(found: Found | None, save_to: Path | str | None) -> None:
         return
     text = tell(found)
     if save_to is not None:
-        file = found.finding.save(Path(save_to))
+        file = found.keep(Path(save_to))
         text += f"\n\nKept in {file}. To have it again: haru prove --replay {file}, or replay(app, {str(file)!r})."
     raise AssertionError(text)

@@ -11,7 +11,7 @@ import asyncio
 import copy
 import dataclasses
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ from haru_fsm.stores import Record, Store, StoredTicket
 from haru_fsm.testing.behaviours import Happened, Stage
 from haru_fsm.testing.crashes import Crashed, Crasher, CrashingStore, CrashPoint, Made, crashing_tools
 from haru_fsm.testing.plays import Play, Reply
+from haru_fsm.testing.shelves import Shelf
 from haru_fsm.toolbox.marks import marks_of
 
 CONVERSATION = "c-attacked"
@@ -47,7 +48,9 @@ class Asked:
     run: int
     position: int
     """How many replies the journal held before."""
+    request: ModelRequest
     contents: tuple[JSON, ...]
+    outcome: ModelOutcome
 
 
 @dataclass(slots=True)
@@ -102,12 +105,12 @@ class Rig:
         assert self._now is not None
         return self._now.tools(session)
 
-    async def perform(self, play: Play, new_store: Callable[[], Callable[[], Store]]) -> Performance:
-        """Have the play. `new_store` gives a function that opens one and the same new store, however often."""
+    async def perform(self, play: Play, shelf: Shelf) -> Performance:
+        """Have the play, on an empty store."""
         self._now = _Playing(self, play)
         try:
             async with asyncio.timeout(STUCK_S):
-                await self._now.perform(self._watched, new_store())
+                await self._now.perform(self._watched, shelf)
         except TimeoutError:
             self._now.seen.broke = f"the conversation did not come to rest within {STUCK_S:g} s"
         finally:
@@ -159,14 +162,18 @@ class _Playing:
     async def respond(self, request: ModelRequest) -> ModelOutcome:
         """The reply for this place in the conversation, whichever process asks for it."""
         self._crasher.check()
-        self.seen.requests.append(Asked(self._run, self._position, tuple(request.contents)))
         self._clock.advance(self._play.pace_ms / 1000)
-        if not self._play.replies:
-            return ModelFailed(reason="replay", detail="This model has nothing to say.")
-        reply = self._play.replies[min(self._position, len(self._play.replies) - 1)]
+        reply = self._within(self._reply(), request)
+        self.seen.requests.append(Asked(self._run, self._position, request, tuple(request.contents), reply))
         if isinstance(reply, ModelAnswered) and request.on_text is not None:
             request.on_text(reply.text)
-        return self._within(reply, request)
+        return reply
+
+    def _reply(self) -> Reply:
+        replies = self._play.replies
+        if not replies:
+            return ModelFailed(reason="replay", detail="This model has nothing to say.")
+        return replies[min(self._position, len(replies) - 1)]
 
     def _within(self, reply: Reply, request: ModelRequest) -> Reply:
         """Models keep to what is left; that much of their protocol no adversary breaks."""
@@ -176,7 +183,7 @@ class _Playing:
 
     # -- the processes
 
-    async def perform(self, app: App, open_store: Callable[[], Store]) -> None:
+    async def perform(self, app: App, open_store: Shelf) -> None:
         crashes = list(self._play.crashes)
         for number, text in enumerate(self._play.messages, 1):
             while True:

@@ -20,8 +20,10 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
 from haru_fsm.app import App, load_app
+from haru_fsm.conversation import JSON
 from haru_fsm.limits import Limits
-from haru_fsm.stores import Store
+from haru_fsm.models.cassette import RecordingModel
+from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.behaviours import Does
 from haru_fsm.testing.comparing import CARRIED_ON, carried_on
@@ -29,11 +31,11 @@ from haru_fsm.testing.copies import clean
 from haru_fsm.testing.driving import Performance, Rig
 from haru_fsm.testing.judgements import PROMISES, judge, steps_of
 from haru_fsm.testing.plays import Finding, Play, written
+from haru_fsm.testing.shelves import NewStore, shelves
 
 Subject = App | Callable[[Limits], App] | Path | str
 """An app, a function that makes it under given limits, or its folder."""
 T = TypeVar("T")
-NewStore = Callable[[], Store]
 
 ALL_PROMISES = (*PROMISES, CARRIED_ON)
 
@@ -50,6 +52,16 @@ class Found:
     def finding(self) -> Finding:
         """The same, to be kept in a file."""
         return Finding(promise=self.promise, because=self.because, play=self.seen.play)
+
+    def keep(self, folder: Path) -> Path:
+        """Write it into a folder, and beside it what the model was asked and said, as a cassette; returns the file."""
+        file = self.finding.save(folder)
+        cassette = file.with_suffix(".jsonl")
+        cassette.unlink(missing_ok=True)
+        recorder = RecordingModel(ScriptedModel([asked.outcome for asked in self.seen.requests]), cassette)
+        for asked in self.seen.requests:
+            run_here(recorder.respond(asked.request))
+        return file
 
 
 @dataclass(slots=True)
@@ -76,23 +88,56 @@ class Coverage:
             if step.trip is not None:
                 self.stopped_by[step.trip.guard.partition("(")[0]] += 1
 
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        yield f"{self.plays:,} conversations, {self.transitions:,} transitions, {self.crashes:,} crashes"
+        yield "endings: " + (", ".join(f"{times:,} {kind}" for kind, times in self.endings.most_common()) or "none")
+        tripped = ", ".join(f"{times:,} {name}" for name, times in self.stopped_by.most_common())
+        yield f"guards that tripped: {tripped or 'none'}"
+        yield f"ways through the table: {len(self.rows)}"
+
+    def as_json(self) -> JSON:
+        """For programs."""
+        return {
+            "conversations": self.plays,
+            "transitions": self.transitions,
+            "crashes": self.crashes,
+            "endings": dict(self.endings),
+            "guards": dict(self.stopped_by),
+            "ways": sorted(" ".join(way) for way in self.rows),
+        }
+
+
+def run_here(work: Coroutine[Any, Any, T], run: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
+    """Run a coroutine to its end, also where an event loop is running: then in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(run, work).result()
+
 
 class Ground:
     """An app, ready to be attacked; with its own event loop. Use it as a context manager.
 
-    `new_store` makes an empty store; a process that carries on finds the same one again. `reset` puts back whatever
+    `store` makes an empty store, or is a folder for SQLite files (see `shelves`). `reset` puts back whatever
     the tools have changed; it is called before each play.
     """
 
     def __init__(
-        self, subject: Subject, new_store: NewStore = MemoryStore, reset: Callable[[], object] | None = None
+        self,
+        subject: Subject,
+        store: NewStore | Path | str = MemoryStore,
+        reset: Callable[[], object] | None = None,
+        coverage: Coverage | None = None,
     ) -> None:
         self._subject = subject
-        self._new_store = new_store
+        self._shelves = shelves(store)
         self._reset = reset
         self._rigs: dict[str, Rig] = {}
         self._loop = asyncio.new_event_loop()
-        self.coverage = Coverage()
+        self.coverage = coverage if coverage is not None else Coverage()
 
     def __enter__(self) -> Self:
         return self
@@ -105,12 +150,7 @@ class Ground:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run it in the ground's own loop; from inside another one, in a thread."""
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return self._loop.run_until_complete(work)
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(self._loop.run_until_complete, work).result()
+        return run_here(work, self._loop.run_until_complete)
 
     @property
     def app(self) -> App:
@@ -141,13 +181,9 @@ class Ground:
     def perform(self, play: Play) -> Performance:
         """Have a play."""
         self.reset()
-        seen = self._run(self._rig(play).perform(play, self._shelf))
+        seen = self._run(self._rig(play).perform(play, self._shelves()))
         self.coverage.add(seen)
         return seen
-
-    def _shelf(self) -> Callable[[], Store]:
-        store = self._new_store()
-        return lambda: store
 
     def judged(self, play: Play, promises: Iterable[str]) -> Found | None:
         """Have a play, and judge it; the first promise that is broken, or None."""
@@ -213,11 +249,3 @@ def hunt(
         # It was seen, and does not come again each time (threads, late outcomes, tools that remember).
         return min(last, key=lambda found: len(written(found.seen.play)))
     return None
-
-
-def rounds(seed: int) -> Iterator[int]:
-    """Seeds, one after the other."""
-    number = seed
-    while True:
-        yield number
-        number += 1

@@ -7,11 +7,9 @@ customer's own tools list.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +25,7 @@ from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.arguments import arguments_for
 from haru_fsm.testing.customers import DATE, TELLING, private_words, public_texts
 from haru_fsm.testing.driving import CONVERSATION, Performance
-from haru_fsm.testing.hunting import Found, Ground
+from haru_fsm.testing.hunting import Found, Ground, run_here
 from haru_fsm.testing.judgements import ENDS, judge, steps_of
 from haru_fsm.testing.plays import Play
 from haru_fsm.tickets import StoreDesk
@@ -140,8 +138,7 @@ def _text(value: Any) -> str:
 
 def _views(app: App, customer: str) -> list[str]:
     """What the read-only tools that need no argument list for this customer."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: asyncio.run(_listed(app, customer))).result()
+    return run_here(_listed(app, customer))
 
 
 async def _listed(app: App, customer: str) -> list[str]:

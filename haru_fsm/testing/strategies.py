@@ -34,6 +34,15 @@ INJECTIONS = (
     "'; DROP TABLE steps; --",
 )
 QUESTIONS = ("주문 확인해 주세요", "언제 오나요?", "환불해 주세요", "상담원 연결해 주세요", "ok", "?")
+TIGHT: tuple[dict[str, Any], ...] = (
+    {},
+    {"max_steps": 2},
+    {"max_tool_calls": 3, "loop_nudges": 0},
+    {"token_budget": 900, "loop_repeats": 2},
+    {"cost_budget_usd": 0.05, "max_resumes": 1},
+    {"deadline_s": 2.0, "max_resumes": 0},
+)
+"""Limits that whole plays are had under: few, because an app is made and certified for each."""
 HARD_TEXTS = ("😀🏳️‍🌈", "가" * 3, "가\u1100\u1161", "a\x00b", "\ud800", "\u202e거꾸로", "  x  ", "긴글 " * 400)
 
 
@@ -156,5 +165,5 @@ def hostile_plays(
         crashes=crash_points() if crashes else st.just(()),
         customer=st.sampled_from(list(customers)),
         pace_ms=st.sampled_from((0, 0, 0, 700)),
-        limits=limit_changes() if limited else st.just({}),
+        limits=st.sampled_from(TIGHT) if limited else st.just({}),
     )

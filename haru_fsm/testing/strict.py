@@ -41,26 +41,33 @@ class _Turn:
 
 
 def check_contents(
-    contents: Any, known_signatures: Collection[bytes] | None = None, require_signatures: bool = False
+    contents: Any,
+    known_signatures: Collection[bytes] | None = None,
+    require_signatures: bool = False,
+    *,
+    checked: int = 0,
 ) -> list[str]:
     """What is wrong with these contents, each with its path; an empty list for valid ones.
 
     `known_signatures`: the thought signatures that the model has given out; any other is a violation.
-    `require_signatures`: the first call of each turn has to carry one, as Gemini 3 wants it.
+    `require_signatures`: the first call of each turn has to carry one, as Gemini 3 wants it. `checked`: so many
+    contents at the beginning were found valid in a shorter request, and are not looked at again.
     """
     if not isinstance(contents, list) or not contents:
         return ["contents empty"]
-    turns = [_turn(f"contents[{index}]", content) for index, content in enumerate(contents)]
-    found = list(_no_json(contents, "contents"))
-    before: _Turn | None = None
+    start = max(0, checked - 1)
+    turns = [_turn(f"contents[{index}]", content) for index, content in enumerate(contents[start:], start)]
+    found = [wrong for index, content in enumerate(contents[start:]) for wrong in _no_json(content, turns[index].path)]
+    before = turns.pop(0) if checked else None
     for turn in turns:
         found += _in_turn(turn)
         found += _signatures(turn, known_signatures, require_signatures)
         found += _after(before, turn)
         before = turn
-    if turns[0].role != "user" or turns[0].responses:
+    if not checked and (turns[0].role != "user" or turns[0].responses):
         found.append("first content must be a plain user turn")
-    if turns[-1].role != "user":
+    last = turns[-1] if turns else before
+    if last is not None and last.role != "user":
         found.append("last content must be a user turn")
     return found
 

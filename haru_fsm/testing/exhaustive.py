@@ -1,0 +1,320 @@
+"""Every conversation over a small alphabet, up to a depth: through the pure core, with beginnings shared.
+
+At each place in a run the state's work may give any event of its alphabet: a few for each kind that its annotation
+names. A conversation that goes on from where another one stands shares all that came before, so each transition is
+made once. What is proved holds for every order of these events, and for no others: the coverage says what they were.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from haru_fsm.app import App
+from haru_fsm.certificate import certify
+from haru_fsm.contents import History
+from haru_fsm.conversation import (
+    JSON,
+    Answer,
+    Conversation,
+    Event,
+    FailureReason,
+    MessageReceived,
+    ModelAnswered,
+    ModelEvent,
+    ModelFailed,
+    ObservationAppended,
+    ResultStatus,
+    Resumed,
+    Step,
+    Ticket,
+    TicketOpened,
+    ToolResult,
+    ToolsExecuted,
+    ToolsRequested,
+    Usage,
+    executed,
+    last_request,
+)
+from haru_fsm.errors import HaruError
+from haru_fsm.models.scripted import answer, calls
+from haru_fsm.testing.behaviours import Behaviour, Does
+from haru_fsm.testing.plays import Play
+from haru_fsm.testing.strict import check_contents
+from haru_fsm.tickets import mint, notice, ticket_key
+
+Alphabet = Mapping[type[Event], Sequence[Event]]
+TICKS = 2_000
+"""Transitions between two reports of progress."""
+
+
+@dataclass(slots=True)
+class Explored:
+    """What was gone through, and the first thing that was wrong, with the events that lead there."""
+
+    depth: int
+    alphabet: dict[str, int]
+    """By kind of event: how many there are to choose from."""
+    rows_in_all: int
+    transitions: int = 0
+    conversations: int = 0
+    """Conversations that came to rest, or to the depth."""
+    cut_off: int = 0
+    """Of these: those that the depth has cut off."""
+    endings: Counter[str] = field(default_factory=Counter)
+    rows: set[int] = field(default_factory=set)
+    """Numbers of the rows that fired."""
+    unknown: set[str] = field(default_factory=set)
+    """Kinds of events that the alphabet has none of: what follows them was not seen."""
+    broken: str = ""
+    shown_by: tuple[Step, ...] = ()
+
+    def as_json(self) -> JSON:
+        """For programs."""
+        return {
+            "depth": self.depth,
+            "alphabet": self.alphabet,
+            "transitions": self.transitions,
+            "conversations": self.conversations,
+            "cut_off": self.cut_off,
+            "endings": dict(self.endings),
+            "rows": sorted(self.rows),
+            "rows_in_all": self.rows_in_all,
+            "not_covered": sorted(self.unknown),
+            "broken": self.broken or None,
+            "shown_by": [f"{step.event.kind} -> {step.state}" for step in self.shown_by],
+        }
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a conversation stands. `valid`: contents that were found valid in a request that was made on the way;
+    `share`: how much of the tree begins here."""
+
+    conversation: Conversation
+    history: History
+    choices: int = 0
+    resumes: int = 0
+    valid: tuple[JSON, ...] = ()
+    share: float = 1.0
+
+
+def alphabet(tools: Sequence[str]) -> dict[type[Event], tuple[Event, ...]]:
+    """A small alphabet over two of these tools: answers, wishes and failures of a model; what wishes bring is below."""
+    one, other = (*tools, "look", "pay")[:2]
+    return {
+        ModelAnswered: (answer("네."), answer("티켓 HT-0000000000을 접수했습니다."), answer("")),
+        ToolsRequested: (
+            calls((one, {"what": "A"}), usage=Usage(prompt=10)),
+            calls((other, {"what": "B"}), text="확인해 볼게요", usage=Usage(prompt=10)),
+            calls((one, {"what": "A"}), (other, {"what": "B"})),
+        ),
+        ModelFailed: (ModelFailed(reason=FailureReason.SERVER, requests=2),),
+        Resumed: (Resumed(worker="exhaustive"),),
+    }
+
+
+OUTCOMES = (
+    (ResultStatus.DONE, {"result": "같은 내용"}),
+    (ResultStatus.FAILED, {"error": "찾을 수 없습니다"}),
+    (ResultStatus.IN_DOUBT, {"error": "알 수 없습니다"}),
+)
+"""How a call may end; one that brings something new each time is made of the number of its step."""
+
+
+class Explorer:
+    """Goes through an app's table, depth first.
+
+    `depth`: how often in one conversation an event is chosen from several. `resumes`: how often the process may die.
+    `on_tick` is told, now and then, the share of the tree that is done (by its widest branches) and the transitions.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        depth: int,
+        events: Alphabet,
+        resumes: int = 0,
+        on_tick: Callable[[float, int], object] | None = None,
+    ) -> None:
+        self._workflow = app.workflow
+        self._events = events
+        self._resumes = resumes
+        self._on_tick = on_tick
+        self._ticked = 0
+        self._most = certify(app.workflow, limits=app.limits).transitions.value
+        self._asking = {
+            state for state, kinds in app.workflow.gives.items() if any(issubclass(kind, ModelEvent) for kind in kinds)
+        }
+        self._noted: set[tuple[str, type[Event], str, bool]] = set()
+        self._rows = {id(row): number for number, row in enumerate(app.workflow.rows)}
+        self.seen = Explored(
+            depth, {str(kind.model_fields["kind"].default): len(some) for kind, some in events.items()}, len(self._rows)
+        )
+
+    def explore(self) -> Explored:
+        """All of it; stops at the first thing that is wrong."""
+        begun = self._workflow.begin("c-explored", "C001")
+        message = self._workflow.advance(begun, MessageReceived(text="주문 확인해 주세요"))
+        waiting = [_Place(message, History().fold(message.steps[-1]))]
+        done = 0.0
+        while waiting and not self.seen.broken:
+            place = waiting.pop()
+            if place.conversation.resting or place.choices >= self.seen.depth:
+                self._end(place)
+                done += place.share
+            else:
+                waiting += self._next(place)
+            if self._on_tick is not None and self.seen.transitions >= self._ticked + TICKS:
+                self._ticked = self.seen.transitions
+                self._on_tick(done, self.seen.transitions)
+        return self.seen
+
+    def _end(self, place: _Place) -> None:
+        self.seen.conversations += 1
+        last = place.conversation.steps[-1]
+        if not place.conversation.resting:
+            self.seen.cut_off += 1
+            return
+        self.seen.endings[last.event.kind] += 1
+        if sum(step.rests for step in place.conversation.steps) != 1:
+            self._wrong(place, "it has more than one ending")
+
+    def _next(self, place: _Place) -> Iterator[_Place]:
+        events = list(self._given(place))
+        chosen = place.choices + (len(events) > 1)
+        for event in events:
+            try:
+                moved = self._workflow.advance(place.conversation, event)
+            except HaruError as error:
+                return self._wrong(place, str(error))
+            self.seen.transitions += 1
+            resumes = place.resumes + isinstance(event, Resumed)
+            after = _Place(
+                moved, place.history.fold(moved.steps[-1]), chosen, resumes, place.valid, place.share / len(events)
+            )
+            self._judge(place, after)
+            yield after
+
+    def _given(self, place: _Place) -> Iterator[Event]:
+        conversation = place.conversation
+        for kind in self._workflow.gives[conversation.state]:
+            made = list(self._made(kind, conversation))
+            if not made:
+                self.seen.unknown.add(str(kind.model_fields["kind"].default))
+            yield from made
+        if place.resumes < self._resumes and self._workflow.accepts(conversation.state, Resumed):
+            yield from self._events.get(Resumed, ())
+
+    def _made(self, kind: type[Event], conversation: Conversation) -> Iterator[Event]:
+        if kind is ToolsExecuted:
+            seq, request = last_request(conversation)
+            yield from _executed(seq, len(request.calls))
+        elif kind is ObservationAppended:
+            yield _observed(conversation)
+        elif kind is TicketOpened:
+            yield _opened(conversation.conversation_id, conversation.customer_id, conversation.run)
+        else:
+            yield from self._events.get(kind, ())
+
+    # -- judging
+
+    def _judge(self, before: _Place, after: _Place) -> None:
+        step = after.conversation.steps[-1]
+        last = before.conversation.steps[-1]
+        if (step.seq, step.run, step.source) != (last.seq + 1, last.run, last.state):
+            self._wrong(after, f"step {step.seq} does not go on from step {last.seq}")
+        if self._most is not None and step.seq > self._most + after.resumes:
+            self._wrong(after, f"it has {step.seq} transitions, and its certificate allows {self._most}")
+        if after.conversation.resting or after.conversation.state in self._asking:
+            after.valid, wrong = _unfit(before, after.history)
+            if wrong:
+                self._wrong(after, f"the next request would be refused: {wrong}")
+        self._note_row(step)
+
+    def _note_row(self, step: Step) -> None:
+        place = (step.source, type(step.event), step.state, step.trip is not None)
+        if place in self._noted:
+            return
+        self._noted.add(place)
+        for row in self._workflow.rows_for(step.source, type(step.event)):
+            if row.target == step.state and (row.when is not None) == (step.trip is not None):
+                self.seen.rows.add(self._rows[id(row)])
+
+    def _wrong(self, place: _Place, why: str) -> None:
+        if not self.seen.broken or len(place.conversation.steps) < len(self.seen.shown_by):
+            self.seen.broken, self.seen.shown_by = why, place.conversation.steps
+
+
+def _unfit(before: _Place, history: History) -> tuple[tuple[JSON, ...], str]:
+    """The next request's contents, and what is wrong with them; a beginning that was sent before is not looked at
+    again."""
+    request = history.request()
+    same = len(before.valid)
+    while same and (same > len(request) or request[same - 1] is not before.valid[same - 1]):
+        same -= 1
+    return request, next(iter(check_contents(list(request), checked=same)), "")
+
+
+# --------------------------------------------------------------------------- events that follow from the journal
+
+
+@cache
+def _executed(seq: int, calls: int) -> tuple[ToolsExecuted, ...]:
+    """The last calls end alike, in each of the ways there are; or bring something new."""
+    fresh = (ResultStatus.DONE, {"result": f"새 내용 {seq}"})
+    return tuple(
+        ToolsExecuted(results=tuple(_result(position, status, response) for position in range(calls)))
+        for status, response in (*OUTCOMES, fresh)
+    )
+
+
+def _result(position: int, status: ResultStatus, response: JSON) -> ToolResult:
+    return ToolResult(position=position, status=status, response=response, effect=status is ResultStatus.IN_DOUBT)
+
+
+def _observed(conversation: Conversation) -> ObservationAppended:
+    step = next(step for step in reversed(conversation.steps) if isinstance(step.event, ToolsRequested | ToolsExecuted))
+    if step.answer is Answer.NUDGE and isinstance(step.event, ToolsRequested):
+        return _refused(len(step.event.calls))
+    return _refused(0)
+
+
+@cache
+def _refused(calls: int) -> ObservationAppended:
+    return ObservationAppended(refusals=dict.fromkeys(range(calls), "This call was not run."))
+
+
+@cache
+def _opened(conversation_id: str, customer_id: str, run: int) -> TicketOpened:
+    key = ticket_key(conversation_id, run)
+    ticket = Ticket(
+        ticket_id=mint(key),
+        key=key,
+        conversation_id=conversation_id,
+        customer_id=customer_id,
+        category="기타",
+        urgency="보통",
+        summary="",
+    )
+    return TicketOpened(ticket=ticket, notice=notice(ticket))
+
+
+def as_play(steps: Sequence[Step], customer: str) -> Play:
+    """The way to a finding as a play, as far as tools can be made to do what the alphabet says of them."""
+    replies = [step.event for step in steps if isinstance(step.event, ModelAnswered | ToolsRequested | ModelFailed)]
+    rounds: dict[str, list[Behaviour]] = {}
+    for _, call, result in executed(steps):
+        rounds.setdefault(call.name, []).append(_behaviour(result))
+    return Play(
+        replies=tuple(replies), behaviours={name: tuple(some) for name, some in rounds.items()}, customer=customer
+    )
+
+
+def _behaviour(result: ToolResult) -> Behaviour:
+    if result.status is ResultStatus.DONE:
+        return Behaviour(does=Does.RETURNS, value=result.response.get("result"))
+    return Behaviour(does=Does.RAISES, value=result.response.get("error"))

@@ -1,0 +1,83 @@
+"""`haru prove`: what it says, what it keeps, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.apps import STATES, write_app
+from tests.cli.conftest import Haru
+
+CAREFUL = STATES.replace(
+    'Row(ModelAnswered, "THINK", "DONE", rests=True)',
+    'Row(ModelAnswered, "THINK", "TICKET", when=UnfoundedTicketClaim()), Row(ModelAnswered, "THINK", "DONE", rests=True)',
+).replace("import StepBudget", "import StepBudget, UnfoundedTicketClaim")
+CAREFUL = CAREFUL.replace("ticket = draft(", "ticket = services.open_ticket(draft(").replace(".now())", ".now()))")
+LAX = """
+from dataclasses import dataclass
+from haru_fsm.guards import StepBudget
+
+@dataclass(frozen=True)
+class Lax(StepBudget):
+    def judge(self, memo, event):
+        return None
+""" + CAREFUL.replace("StepBudget(", "Lax(")
+
+
+@pytest.fixture
+def sound(empty: Path) -> Path:
+    """A small app that keeps what it promises."""
+    return write_app(empty / "sound", states=CAREFUL)
+
+
+@pytest.fixture
+def lax(empty: Path) -> Path:
+    """The same app with a budget that does not keep what it promises."""
+    return write_app(empty / "lax", states=LAX)
+
+
+def test_a_sound_app_holds_at_random(haru: Haru, sound: Path) -> None:
+    ended = haru("prove", "--minutes", "0.01", "--json", "--app", str(sound))
+    assert ended.code == 0, ended.err + ended.out
+    assert ended.json["broken"] is None
+    assert ended.json["conversations"] >= 40
+    assert set(ended.json["endings"]) == {"model_answered", "ticket_opened"}
+
+
+def test_what_breaks_is_kept_and_can_be_had_again(haru: Haru, lax: Path, sound: Path, empty: Path) -> None:
+    ended = haru("prove", "--minutes", "0.01", "--app", str(lax))
+    assert ended.code == 1
+    assert "every run ends: this does not hold" in ended.out
+    [file] = (empty / "haru-findings").glob("*.json")
+    assert f"haru prove --replay haru-findings/{file.name}" in ended.err
+    assert json.loads(file.read_text("utf-8"))["promise"] == "every run ends"
+    assert file.with_suffix(".jsonl").read_text("utf-8").count("\n") > 3, "the model's side of it, as a cassette"
+
+    again = haru("prove", "--replay", str(file), "--app", str(lax))
+    assert again.code == 1
+    assert "went on after" in again.out
+    mended = haru("prove", "--replay", str(file), "--app", str(sound))
+    assert (mended.code, mended.out) == (0, "It holds now.\n")
+
+
+def test_exhaustively_it_says_what_it_covered(haru: Haru) -> None:
+    ended = haru("prove", "--exhaustive", "--depth", "4")
+    assert ended.code == 0, ended.err
+    assert "Every conversation of up to 4 choices" in ended.out
+    assert "rows of the table that fired" in ended.out
+    assert "ticket_closed" in ended.out, "a row that the alphabet cannot reach is named"
+
+
+def test_exhaustively_a_broken_promise_is_found(haru: Haru, lax: Path) -> None:
+    ended = haru("prove", "--exhaustive", "--depth", "6", "--max-steps", "2", "--app", str(lax))
+    assert ended.code == 1
+    assert "its certificate allows" in ended.err
+
+
+def test_a_file_that_is_no_finding_is_refused(haru: Haru, empty: Path) -> None:
+    (empty / "x.json").write_text("{}")
+    ended = haru("prove", "--replay", "x.json")
+    assert ended.code == 2
+    assert "x.json is no finding of the kit" in ended.complaint
