@@ -53,7 +53,7 @@ def test_what_breaks_is_kept_and_can_be_had_again(haru: Haru, lax: Path, sound: 
     [file] = (empty / "haru-findings").glob("*.json")
     assert f"haru prove --replay haru-findings/{file.name}" in ended.err
     assert json.loads(file.read_text("utf-8"))["promise"] == "every run ends"
-    assert file.with_suffix(".jsonl").read_text("utf-8").count("\n") > 3, "the model's side of it, as a cassette"
+    assert file.with_suffix(".jsonl").read_text("utf-8").count("\n") >= 3, "the model's side of it, as a cassette"
 
     again = haru("prove", "--replay", str(file), "--app", str(lax))
     assert again.code == 1
