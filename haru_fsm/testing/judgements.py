@@ -27,6 +27,7 @@ from haru_fsm.conversation import (
     executed,
 )
 from haru_fsm.errors import HaruError
+from haru_fsm.runs import Run
 from haru_fsm.stores import LedgerEntry, Record
 from haru_fsm.testing.driving import Performance
 from haru_fsm.testing.strict import check_contents, decode_signature
@@ -45,6 +46,9 @@ TICKET_CLAIMS = (
     "A ticket has been created for you.",
 )
 """Answers that claim a ticket without its number; they are true only where there is one."""
+
+BESIDE_THE_TABLE = ("definition_changed", "resumed_too_often")
+"""Guards that are in no table: the engine's own reasons to hand a run to a person."""
 
 Judgement = Callable[[Performance], Iterable[str]]
 
@@ -122,8 +126,10 @@ def _one_ending(seen: Performance) -> Iterator[str]:
             yield f"run {number} has {len(endings)} endings"
         for ending in endings:
             yield from _real(number, ending.event, stored)
-    for told in seen.runs:
-        yield from _told(told.run_id, told.answer, told.ticket.ticket_id if told.ticket else None, stored)
+        if run[-1].rests and isinstance(run[-1].event, ModelAnswered) and not _acted(run):
+            yield from _bare_claim(number, run[-1].event.text, stored)
+    for told, run in zip(seen.runs, runs_of(steps_of(seen)).values(), strict=False):
+        yield from _told(told, run[-1].event)
     if seen.again is not None and seen.runs and seen.again != seen.runs[-1]:
         yield "the same message sent again did not give the same run"
     messages = Counter(step.event.message_id for step in steps_of(seen) if isinstance(step.event, MessageReceived))
@@ -151,14 +157,28 @@ def _claims(where: str, text: str, stored: Mapping[str, Any]) -> Iterator[str]:
     for claimed in TICKET_NUMBER.findall(text):
         if claimed not in stored:
             yield f"{where} told the customer of ticket {claimed}, which does not exist"
+
+
+def _bare_claim(run: int, text: str, stored: Mapping[str, Any]) -> Iterator[str]:
     if text in TICKET_CLAIMS and not stored:
-        yield f"{where} told the customer {text!r}, and there is no ticket"
+        yield f"run {run} told the customer {text!r}, and there is no ticket"
 
 
-def _told(run_id: str, answer: str, ticket: str | None, stored: Mapping[str, Any]) -> Iterator[str]:
-    if ticket is not None and ticket not in answer:
-        yield f"run {run_id} has ticket {ticket}, and its answer does not name it"
-    yield from _claims(f"run {run_id}", answer, stored)
+def _acted(run: Iterable[Step]) -> bool:
+    """Whether a tool of the run's has acted: then a ticket may have been filed where nobody here can see it."""
+    results = (result for step in run if isinstance(step.event, ToolsExecuted) for result in step.event.results)
+    return any(result.effect and result.status is ResultStatus.DONE for result in results)
+
+
+def _told(told: Run, ending: Event) -> Iterator[str]:
+    """What the customer reads is what the run ended in."""
+    match ending:
+        case TicketOpened(ticket=ticket, notice=notice):
+            ticket_id = told.ticket.ticket_id if told.ticket is not None else "none"
+            if (told.answer, ticket_id) != (notice, ticket.ticket_id):
+                yield f"run {told.run_id} ended in ticket {ticket.ticket_id}, and is told as {ticket_id}"
+        case ModelAnswered() if told.answer != ending.text:
+            yield f"run {told.run_id} ended in {ending.text!r}, and the customer read {told.answer!r}"
 
 
 def _tickets(seen: Performance) -> Iterator[str]:
@@ -168,10 +188,10 @@ def _tickets(seen: Performance) -> Iterator[str]:
         yield "one run has two tickets"
     if unclosed > 1:
         yield f"the conversation has {unclosed} open tickets"
-    later = [step.event for step in steps_of(seen) if isinstance(step.event, TicketOpened) and step.event.added]
-    notes = sum(len(each.notes) for each in seen.tickets)
-    if notes != len(later):
-        yield f"{len(later)} runs added to an open ticket, and it has {notes} notes"
+    notes = {note for each in seen.tickets for note in each.notes}
+    for step in steps_of(seen):
+        if isinstance(step.event, TicketOpened) and step.event.added and step.event.note not in notes:
+            yield f"run {step.run} added to ticket {step.event.ticket.ticket_id}, and the ticket does not say so"
 
 
 # --------------------------------------------------------------------------- effects
@@ -361,7 +381,12 @@ def _judged_again(seen: Performance, steps: tuple[Step, ...]) -> Iterator[str]:
         return
     summary, workflow = seen.record.summary, seen.app.workflow
     conversation = workflow.begin(summary.conversation_id, summary.customer_id)
-    for step in steps:
+    for number, step in enumerate(steps):
+        if not workflow.accepts(step.source, type(step.event)) or (step.trip and step.trip.guard in BESIDE_THE_TABLE):
+            # What happens beside the table (a resumption that it has no row for) is not judged by it.
+            begun = workflow.begin(summary.conversation_id, summary.customer_id)
+            conversation = workflow.replay(begun, steps[: number + 1])
+            continue
         try:
             conversation = workflow.advance(conversation, step.event)
         except HaruError as error:
