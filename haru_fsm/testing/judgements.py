@@ -91,7 +91,7 @@ def _ends(seen: Performance) -> Iterator[str]:
         yield from _within(f"run {number} ran", _tool_runs(run), certificate.tool_calls.value, 0, "tool calls")
         yield from _within(f"run {number} was resumed", resumes, certificate.resumes.value, 0, "times")
         asked = sum(request.run == number for request in seen.requests)
-        pieces = sum(isinstance(step.event, ModelEvent) for step in run)
+        pieces = _pieces(run)
         # A process that dies may have asked in vain, once; not every table journals that another one goes on.
         if asked > pieces + len(seen.deaths):
             yield f"run {number} asked the model {asked} times for {pieces} replies and {len(seen.deaths)} crashes"
@@ -299,10 +299,12 @@ def _read(seen: Performance) -> Iterator[str]:
         place = _place(steps_of(seen), request.position)
         if place is None:
             continue
-        message, calls, results = place
+        said, message, calls, results = place
         texts = [part.get("text") for content in request.contents for part in content["parts"]]
         if message is not None and message not in texts:
             yield f"the model did not read the customer's message {message!r}"
+        if said and said not in texts:
+            yield f"the model did not read what the customer was told before: {said!r}"
         if calls is not None and calls not in request.contents:
             yield "a call of the model's did not come back to it as it was made"
         answers = [part["functionResponse"]["response"] for part in _last_responses(request.contents)]
@@ -311,16 +313,19 @@ def _read(seen: Performance) -> Iterator[str]:
                 yield f"the model did not read {json.dumps(response, ensure_ascii=False)[:120]}"
 
 
-_Place = tuple[str | None, Any, list[Any]]
+_Place = tuple[str, str | None, Any, list[Any]]
 
 
 def _place(steps: tuple[Step, ...], position: int) -> _Place | None:
-    """What was journaled before this reply of the model's: the message, the last calls, and what came of them."""
-    message, calls, results = None, None, list[Any]()
+    """What was journaled before this reply of the model's: how the run before ended, the message, the last calls, and
+    what came of them."""
+    said, message, calls, results = "", None, None, list[Any]()
     for step in steps:
         match step.event:
             case ModelEvent() if position == 0:
-                return message, calls, results
+                return said, message, calls, results
+            case TicketOpened(notice=notice):
+                said = notice
             case MessageReceived(text=text):
                 message, calls, results = text, None, []
             case ToolsRequested(content=content):
@@ -417,8 +422,14 @@ def _budgets(seen: Performance) -> Iterator[str]:
             if isinstance(step.event, ToolsExecuted):
                 yield from _beyond(number, spent, ceilings, ("seconds",))
             spent.update(_spent(step))
+        if ceilings.get("seconds", float("inf")) <= seen.play.pace_ms * (_pieces(run) - 1):
+            yield f"run {number} went on for {_pieces(run)} replies of {seen.play.pace_ms} ms, against its deadline"
         if spent["tool_calls"] > ceilings.get("tool_calls", float("inf")):
             yield f"run {number} ran {spent['tool_calls']:g} tool calls; the budget is {ceilings['tool_calls']:g}"
+
+
+def _pieces(run: Iterable[Step]) -> int:
+    return sum(isinstance(step.event, ModelEvent) for step in run)
 
 
 def _beyond(run: int, spent: Mapping[str, float], ceilings: Mapping[str, float], what: Iterable[str]) -> Iterator[str]:

@@ -30,10 +30,10 @@ def _kept(new_store: NewStore) -> Shelf:
 def _files(folder: Path) -> Callable[[], Shelf]:
     from haru_fsm.stores.sqlite import SQLiteStore
 
-    numbers = itertools.count(1)
+    files = (file for number in itertools.count(1) if not (file := folder / f"{number}.db").exists())
 
     def shelf() -> Shelf:
-        file = folder / f"{next(numbers)}.db"
+        file = next(files)
         return lambda: SQLiteStore(file)
 
     return shelf
