@@ -54,6 +54,8 @@ def test_the_threshold_is_a_share_of_the_window(limits, model, tokens) -> None:
         ("o3-mini", 100_000),
         ("offline", None),
         ("", None),
+        ("gemini-3-flash > google/gpt-4o > offline", 111_616),
+        ("gpt-5-mini + o3", 100_000),
     ],
 )
 def test_windows_are_known_by_family(name, tokens) -> None:

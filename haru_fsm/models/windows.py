@@ -7,6 +7,10 @@ reply is taken off.
 
 from __future__ import annotations
 
+import re
+
+_SEVERAL = re.compile(r" [>+] ")
+
 WINDOWS: tuple[tuple[str, int], ...] = (
     ("gemini-1.0", 30_720),
     ("gemini-1.5-pro", 2_097_152),
@@ -36,7 +40,13 @@ WINDOWS: tuple[tuple[str, int], ...] = (
 def window_of(name: str) -> int | None:
     """Tokens that one request to this model may have, or None where this is not known.
 
-    What a gateway puts before the name is left out: `models/`, `google/`, `openai/`.
+    What a gateway puts before the name is left out: `models/`, `google/`, `openai/`. Of several models (`a > b` where
+    one stands in for the other, `a + b` where one rewrites) it is the smallest window: all of them read the history.
     """
+    known = filter(None, map(_of_one, _SEVERAL.split(name)))
+    return min(known, default=None)
+
+
+def _of_one(name: str) -> int | None:
     last = name.rpartition("/")[2].lower()
     return next((tokens for family, tokens in WINDOWS if last.startswith(family)), None)

@@ -27,7 +27,11 @@ def environment(tmp_path: Path) -> dict[str, str]:
     haru.parent.mkdir()
     haru.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m haru_fsm "$@"\n')
     haru.chmod(0o755)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("HARU_", "GEMINI_", "GOOGLE_"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HARU_", "GEMINI_", "GOOGLE_", "OPENAI_"))
+    }
     return {
         **kept,
         "PATH": f"{haru.parent}{os.pathsep}{kept.get('PATH', '')}",

@@ -6,6 +6,7 @@ import pytest
 
 from haru_fsm.errors import ModelError, SettingsError
 from haru_fsm.limits import Limits
+from haru_fsm.models import ModelRequest
 from haru_fsm.models.cassette import RecordingModel
 from haru_fsm.models.choosing import Access, Choice
 from haru_fsm.models.fallback import FallbackModel
@@ -89,13 +90,22 @@ def test_without_the_extra_it_is_said_how_to_get_it(monkeypatch, tmp_path):
         settings(monkeypatch, tmp_path, HARU_MODEL="openai:a", OPENAI_API_KEY="sk-x").make_model(APP)
 
 
-def test_keys_are_shown_nowhere_and_left_out_of_recordings(monkeypatch, tmp_path):
-    given = settings(monkeypatch, tmp_path, HARU_MODEL="openai:a", OPENAI_API_KEY="topsecret1",
-                     HARU_CASSETTE=str(tmp_path / "x.jsonl"))  # fmt: skip
-    assert "topsecret1" not in repr(given) + repr(Access(openai_key="topsecret1", gemini_key="topsecret1"))
-    recording = given.make_model(APP)
-    assert isinstance(recording, RecordingModel)
-    assert "topsecret1" in recording._keys
+async def test_keys_are_shown_nowhere_and_left_out_of_recordings(monkeypatch, tmp_path):
+    async with FakeOpenAI([reply("열쇠는 topsecret1 입니다.")]) as openai:
+        given = settings(
+            monkeypatch, tmp_path, HARU_MODEL="openai:a", OPENAI_API_KEY="topsecret1", OPENAI_BASE_URL=openai.base_url,
+            HARU_CASSETTE=str(tmp_path / "x.jsonl"),
+        )  # fmt: skip
+        assert "topsecret1" not in repr(given) + repr(given.choice)
+        assert "topsecret1" not in repr(Access(openai_key="topsecret1", gemini_key="topsecret1"))
+        recording = given.make_model(APP)
+        assert isinstance(recording, RecordingModel)
+        await recording.respond(ModelRequest("", ({"role": "user", "parts": [{"text": "?"}]},)))
+        await recording.aclose()
+    assert openai.received[0].headers["authorization"] == "Bearer topsecret1"
+    recorded = (tmp_path / "x.jsonl").read_text("utf-8")
+    assert "열쇠는" in recorded
+    assert "topsecret1" not in recorded
 
 
 def test_a_certificate_counts_every_model_that_may_be_asked(monkeypatch, tmp_path):
