@@ -58,13 +58,13 @@ class Recorder:
         self._keys = tuple(keys)
         try:
             _append(self.path, b"")
-            self._tape = read_lines(self.path.read_bytes())
+            self._index = read_lines(self.path.read_bytes()).index
         except OSError as error:
             raise ModelError(f"The cassette {self.path} cannot be written: {error}. Name another file.") from error
 
     def note(self, request: ModelRequest, outcome: ModelOutcome) -> None:
         """Write one exchange down. Raises OSError where that does not work."""
-        _append(self.path, line_bytes(self._tape.add(exchange(request, outcome, self._keys))))
+        _append(self.path, line_bytes(self._index.line(exchange(request, outcome, self._keys))))
 
 
 class RecordingModel:

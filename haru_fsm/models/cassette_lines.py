@@ -10,9 +10,9 @@ product that takes a model.
     {"format": 1, "id": "77ab…", "follows": "1f0c…", "same": 1, "contents": […], "outcome": {"kind": …}}
 
 A request repeats the whole history, so a line says only what is new: of the exchange that it `follows` it takes the
-first `same` contents, and the system prompt and the declarations where it has none of its own. A file grows with what
-was said, not with its square. Lines stand for themselves otherwise: files may be joined, and a line that a crash has
-cut off costs only what follows it.
+first `same` contents, the system prompt and the declarations. A file grows with what was said, not with its square.
+Lines stand for themselves otherwise: files may be joined, and a line that a crash has cut off costs only what follows
+it.
 """
 
 from __future__ import annotations
@@ -92,80 +92,60 @@ def _with_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 @dataclass(slots=True)
-class Tape:
-    """The exchanges of a file so far, and what a new line can refer to."""
+class Index:
+    """The lines of a file by their ids, as far as a new line needs to know them: it holds no contents.
 
-    exchanges: list[Exchange] = field(default_factory=list)
-    unreadable: list[int] = field(default_factory=list)
-    """Numbers of lines that could not be read: cut off by a crash, or edited."""
-    _by_id: dict[str, Exchange] = field(default_factory=dict)
-    _prefixes: dict[bytes, tuple[str, int]] = field(default_factory=dict)
-    _last: str | None = None
+    A line's id is a digest of what stands before the outcome: the system prompt, the declarations, and each content in
+    turn. So the id of a line is also that of every request that begins like it, at the length that it begins so.
+    """
 
-    def add(self, one: Exchange) -> JSON:
-        """Take the exchange in; returns its line."""
-        prefixes = list(_prefixes(one.contents))
-        follows, same = self._followed(prefixes)
-        line: JSON = {"format": FORMAT, "id": _id(one)}
-        earlier = self._by_id.get(follows or "")
-        if earlier is not None:
+    _heads: dict[str, str] = field(default_factory=dict)
+    """By id: the digest of system prompt and declarations."""
+    _latest: dict[str, str] = field(default_factory=dict)
+    """By that digest: the last line that has them."""
+
+    def line(self, one: Exchange) -> JSON:
+        """The line of an exchange; from now on others may follow it."""
+        head, *ids = _digests([one.system, one.declarations], one.contents)
+        name = ids[-1] if ids else head
+        line: JSON = {"format": FORMAT, "id": name}
+        follows, same = self._followed(head, ids)
+        if follows is None:
+            line |= {"system": one.system, "declarations": one.declarations}
+        else:
             line |= {"follows": follows, "same": same}
-        if earlier is None or earlier.system != one.system:
-            line["system"] = one.system
-        if earlier is None or earlier.declarations != one.declarations:
-            line["declarations"] = one.declarations
         line["contents"] = one.contents[same:]
         if not one.tools_allowed:
             line["tools_allowed"] = False
         line["outcome"] = one.outcome.model_dump(mode="json", exclude_unset=True)
-        self._note(line["id"], one, prefixes)
+        self.note(name, head)
         return line
 
-    def _followed(self, prefixes: Sequence[bytes]) -> tuple[str | None, int]:
-        """The exchange that shares the most contents, else the last one; and how many contents it shares."""
-        for prefix in reversed(prefixes):
-            if prefix in self._prefixes:
-                return self._prefixes[prefix]
-        return self._last, 0
+    def _followed(self, head: str, ids: Sequence[str]) -> tuple[str | None, int]:
+        """The longest line that the request begins with, else one with the same head; and the contents they share."""
+        for same in range(len(ids), 0, -1):
+            if ids[same - 1] in self._heads:
+                return ids[same - 1], same
+        return self._latest.get(head), 0
 
-    def _note(self, name: str, one: Exchange, prefixes: Iterable[bytes]) -> None:
-        self.exchanges.append(one)
-        self._by_id[name] = one
-        self._last = name
-        for count, prefix in enumerate(prefixes, 1):
-            self._prefixes.setdefault(prefix, (name, count))
+    def note(self, name: str, head: str) -> None:
+        """There is a line of this id with this head."""
+        self._heads[name] = head
+        self._latest[head] = name
 
-    def read(self, line: JSON) -> None:
-        """Take a line in. Raises LookupError, TypeError, ValueError for one that cannot be used as it is."""
-        if line["format"] > FORMAT:
-            raise ModelError(
-                f"A cassette has lines of format {line['format']}, newer than this haru_fsm knows. Update it."
-            )
-        earlier = self._by_id[line["follows"]] if "follows" in line else None
-        before = earlier.contents[: line["same"]] if earlier is not None else ()
-        one = Exchange(
-            system=line["system"] if "system" in line or earlier is None else earlier.system,
-            contents=(*before, *line["contents"]),
-            declarations=(
-                tuple(line["declarations"]) if "declarations" in line or earlier is None else earlier.declarations
-            ),
-            tools_allowed=line.get("tools_allowed", True),
-            outcome=_OUTCOME.validate_python(line["outcome"]),
-        )
-        self._note(line["id"], one, _prefixes(one.contents))
+    def head_of(self, line: JSON) -> str:
+        """The head of a line that was read. Raises LookupError where it follows one that is not there."""
+        if "system" not in line:
+            return self._heads[line["follows"]]
+        return next(_digests([line["system"], line["declarations"]], ()))
 
 
-def _prefixes(contents: Iterable[JSON]) -> Iterator[bytes]:
-    """A digest of the first content, of the first two, and so on."""
-    digest = hashlib.blake2b(digest_size=12)
-    for content in contents:
-        digest.update(canonical(content).encode("utf-8", "surrogatepass"))
-        yield digest.digest()
-
-
-def _id(one: Exchange) -> str:
-    asked = [one.system, one.declarations, one.contents, one.tools_allowed]
-    return hashlib.blake2b(canonical(asked).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+def _digests(head: Any, contents: Iterable[JSON]) -> Iterator[str]:
+    """A digest of the head, of it and the first content, of it and the first two, and so on."""
+    digest = hashlib.blake2b(digest_size=8)
+    for part in (head, *contents):
+        digest.update(canonical(part).encode("utf-8", "surrogatepass"))
+        yield digest.hexdigest()
 
 
 def canonical(value: Any) -> str:
@@ -179,6 +159,39 @@ def line_bytes(line: JSON) -> bytes:
 
 
 # --------------------------------------------------------------------------- reading
+
+
+@dataclass(slots=True)
+class Tape:
+    """What a cassette holds, in order."""
+
+    exchanges: list[Exchange] = field(default_factory=list)
+    unreadable: list[int] = field(default_factory=list)
+    """Numbers of lines that could not be read: cut off by a crash, or edited."""
+    index: Index = field(default_factory=Index)
+    _by_id: dict[str, Exchange] = field(default_factory=dict)
+
+    def read(self, line: JSON) -> None:
+        """Take a line in. Raises LookupError, TypeError, ValueError for one that cannot be used as it is."""
+        if line["format"] > FORMAT:
+            raise ModelError(
+                f"A cassette has lines of format {line['format']}, newer than this haru_fsm knows. Update it."
+            )
+        head = self.index.head_of(line)
+        one = self._whole(line)
+        self.exchanges.append(one)
+        self._by_id[line["id"]] = one
+        self.index.note(line["id"], head)
+
+    def _whole(self, line: JSON) -> Exchange:
+        before = self._by_id[line["follows"]] if "follows" in line else None
+        return Exchange(
+            system=before.system if before is not None else line["system"],
+            contents=(*(before.contents[: line["same"]] if before is not None else ()), *line["contents"]),
+            declarations=before.declarations if before is not None else tuple(line["declarations"]),
+            tools_allowed=line.get("tools_allowed", True),
+            outcome=_OUTCOME.validate_python(line["outcome"]),
+        )
 
 
 def read_lines(text: bytes) -> Tape:

@@ -136,6 +136,20 @@ async def test_a_line_can_be_read_by_people(file: Path) -> None:
     assert (second["follows"], second["same"]) == (first["id"], 1)
 
 
+async def test_what_the_engine_adds_to_an_outcome_is_not_recorded(file: Path) -> None:
+    said = answer("네", model="m")
+    added = said.model_copy(update={"at": 1.5, "took_ms": 7, "settled": {"1.0": {"result": 1}}})
+    await record(file, (request("?"), added))
+    assert await CassetteModel(file).respond(request("?")) == said
+
+
+async def test_conversations_with_the_same_tools_share_their_declarations(file: Path) -> None:
+    await record(file, *((request(f"question {number}"), answer("!")) for number in range(3)))
+    await record(file, (request("in another process"), answer("!")))
+    assert [line["same"] for line in lines(file)[1:]] == [0, 0, 0]
+    assert file.read_text("utf-8").count("How many there are.") == 1
+
+
 async def test_half_a_surrogate_pair_can_be_written(file: Path) -> None:
     await record(file, (request("half \ud83d"), answer("ok")))
     assert (await CassetteModel(file).respond(request("half \ud83d"))).kind == "model_answered"
