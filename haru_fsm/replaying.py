@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from haru_fsm.app import App
@@ -231,7 +232,10 @@ class _Again:
             self._listen(request, event)
 
     def _request(self, event: ModelEvent) -> ModelRequest:
-        return self._served().request(self._conversation, settled=event.settled)
+        """As it would be sent now. Where a history was compacted, how is the journal's: a model may have had a say."""
+        services, conversation = self._served(), self._conversation
+        contents = services.history(conversation).as_asked(event).request()
+        return replace(services.request(conversation), contents=contents)
 
     def _ran(self, event: ResultsEvent) -> None:
         _, request = last_request(self._conversation)

@@ -80,7 +80,12 @@ replies = st.one_of(
         st.sampled_from(["", "확인해 볼게요"]),
         st.integers(0, 900),
     ),
-    st.builds(ModelFailed, reason=st.sampled_from(FailureReason), requests=st.integers(1, 4)),
+    # One that is too large is asked for twice within one event.
+    st.builds(
+        ModelFailed,
+        reason=st.sampled_from(FailureReason).filter(lambda reason: reason is not FailureReason.TOO_LARGE),
+        requests=st.integers(1, 4),
+    ),
 )
 behaviours = st.sampled_from([broken, not_done, lambda a: "x" * 40_000, lambda a: {1: float("nan"), "s": "\ud800"}])
 limits = st.fixed_dictionaries(
@@ -90,6 +95,8 @@ limits = st.fixed_dictionaries(
         "cost_budget_usd": st.floats(0.0001, 0.003),
         "loop_repeats": st.integers(2, 4),
         "deadline_s": st.just(0.5),
+        "compact_at_tokens": st.sampled_from([1, 400]),
+        "keep_recent_contents": st.integers(1, 4),
     },
 )
 
@@ -253,6 +260,20 @@ async def test_a_higher_limit_goes_on_where_it_had_stopped() -> None:
     found = difference(app(), record)
     assert (found.seq, found.now) == (5, "→ EXECUTE_TOOLS")
     assert "StepBudget(2)" in found.was
+
+
+async def test_a_compacted_history_is_compacted_as_it_was(tmp_path: Path) -> None:
+    """Under whatever limits it is replayed: what the model read then is what it has answered."""
+    lines: list[Any] = [[("look", {"what": f"{number} " + "x" * 900})] for number in range(6)]
+    script = [*lines, "다 봤습니다."]
+    async with engine(ScriptedModel(script), compact_at_tokens=400, keep_recent_contents=2) as haru:
+        record = await stored(haru, "다 찾아 주세요")
+    assert any(isinstance(step.event, ToolsRequested) and step.event.compaction for step in record.steps)
+    file = tmp_path / "c.jsonl"
+    assert replay(app(), record, Recorder(file).note).identical
+    assert "compaction" not in file.read_text("utf-8")
+    async with engine(CassetteModel(file), compact_at_tokens=400, keep_recent_contents=2) as haru:
+        assert (await haru.ask("다 찾아 주세요", customer_id="C1")).answer == script[-1]
 
 
 async def test_a_limit_that_nothing_came_near_changes_nothing() -> None:

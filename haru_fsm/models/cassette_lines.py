@@ -35,7 +35,7 @@ FORMAT = 1
 _OUTCOME: TypeAdapter[ModelOutcome] = TypeAdapter(
     Annotated[ModelAnswered | ToolsRequested | ModelFailed, Field(discriminator="kind")]
 )
-_OF_THE_JOURNAL = {"at", "took_ms", "settled"}
+_OF_THE_JOURNAL = {"at", "took_ms", "settled", "compaction"}
 """Fields of an event that the engine adds: a model has not said them."""
 
 

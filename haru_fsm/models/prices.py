@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from haru_fsm.conversation import COST_DIGITS, Usage
 from haru_fsm.models.tokens import MOST_OUTPUT_TOKENS
+from haru_fsm.models.windows import window_of
 
 if TYPE_CHECKING:
     from genai_prices.types import PriceCalculation
@@ -141,13 +142,15 @@ class Dearest:
 def dearest(spec: str, *, at: float, window: int | None = None) -> Dearest:
     """The worst case of one request to the model `kind:name` (as in HARU_MODEL), at the prices of this moment.
 
-    `window` stands in where genai-prices knows none. A model that nobody asks money for costs 0.
+    `window` stands in where nobody knows it. A model that nobody asks money for costs 0.
     """
     kind, _, name = spec.partition(":")
     if kind not in SELLERS:
         return Dearest(usd=0.0, usd_per_token=0.0) if kind == "offline" else Dearest()
     tariff = tariff_of(kind, name, int(at // 60))
-    window = (tariff.window if tariff is not None else None) or window
+    # Sources differ by a few per cent; a bound needs the larger one.
+    known = [each for each in (window_of(name), tariff.window if tariff is not None else None) if each is not None]
+    window = max(known, default=window)
     per_token = tariff.dearest_token if tariff is not None else None
     if window is None:
         return Dearest(usd_per_token=per_token)
