@@ -7,7 +7,7 @@ the effect. One call that raises, hangs or is cancelled never loses the results 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -112,8 +112,7 @@ class Executor:
                 for call in group:
                     results[call.asked.position] = await self._effect(call)
             else:
-                async for result in self._side_by_side(list(group)):
-                    results[result.position] = result
+                results |= {result.position: result for result in await self._side_by_side(list(group))}
         return tuple(results[call.position] for call in calls)
 
     def _prepare(self, seq: int, call: ToolCall) -> _Call:
@@ -125,21 +124,26 @@ class Executor:
 
     # -- reads
 
-    async def _side_by_side(self, calls: list[_Call]) -> AsyncIterator[ToolResult]:
+    async def _side_by_side(self, calls: list[_Call]) -> list[ToolResult]:
         if len(calls) == 1:
-            yield await self._read(calls[0])
-            return
+            return [await self._read(calls[0])]
         tasks = [asyncio.create_task(self._read(call)) for call in calls]
         waiting = dict(zip(tasks, calls, strict=True))
+        keeping: list[asyncio.Task[ToolResult]] = []
+        last: list[ToolResult] = []
         try:
             while waiting:
                 done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 finished = [(waiting.pop(task), task.result()) for task in tasks if task in done and task in waiting]
-                for call, result in finished:
+                if waiting:
                     # While others still run, what is known is written down: after a crash only they run again.
-                    yield await self._keep(call, result) if waiting else result
+                    # Nobody waits for it here, so what has come together is committed together.
+                    keeping += [asyncio.create_task(self._keep(call, result)) for call, result in finished]
+                else:
+                    last = [result for _, result in finished]
+            return [*await asyncio.gather(*keeping), *last]
         finally:
-            for task in waiting:
+            for task in (*waiting, *keeping):
                 task.cancel()
 
     async def _keep(self, call: _Call, result: ToolResult) -> ToolResult:
