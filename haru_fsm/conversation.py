@@ -461,6 +461,12 @@ class Answer(StrEnum):
 
     NUDGE = "nudge"
     """Refuse the calls, say why, ask for another way or a simple answer."""
+    SIMPLIFY = "simplify"
+    """Refuse the calls, say why, ask for a simple answer to the question."""
+    LAST_WORD = "last_word"
+    """No tool any more: the next request is the last, with tools off; answer from what is known."""
+    ESCALATE = "escalate"
+    """A person takes over: what a guarded row without an answer does, said aloud."""
 
 
 class Trip(Frozen):
@@ -538,6 +544,16 @@ def last_request(conversation: Conversation) -> tuple[int, ToolsRequested]:
         if isinstance(step.event, ToolsRequested):
             return step.seq, step.event
     raise LookupError(f"Conversation {conversation.conversation_id}: no tools were ever requested.")
+
+
+def has_last_word(conversation: Conversation) -> bool:
+    """Whether the model was given the last word in this run: the request that comes now has no tools."""
+    for step in reversed(conversation.run_steps):
+        if step.answer is Answer.LAST_WORD:
+            return True
+        if isinstance(step.event, ModelEvent):
+            return False
+    return False
 
 
 def executed(steps: Iterable[Step]) -> Iterator[tuple[str, ToolCall, ToolResult]]:

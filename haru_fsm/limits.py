@@ -12,10 +12,7 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 class Limits(BaseModel):
-    """Limits of one run (from a customer's message to its ending). None means: not limited by this.
-
-    Accepted, and without effect until what it bounds is built: `final_answer_without_tools`.
-    """
+    """Limits of one run (from a customer's message to its ending). None means: not limited by this."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -69,6 +66,6 @@ class Limits(BaseModel):
     """Who summarises what is compacted: a deterministic digest, or a model."""
 
     final_answer_without_tools: bool = False
-    """At a spent budget: one last request with tools off, instead of the ticket at once."""
+    """At a spent budget: one last request with tools off, instead of the ticket at once. Not after the deadline."""
     lease_s: Seconds = 15.0
     """Seconds after which another worker may take a run from a worker that gives no sign of life."""

@@ -13,7 +13,8 @@ from collections.abc import Hashable, Set
 from typing import Any
 
 _JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_NUMBER = re.compile(r"(?<![\w.-])[0-9]{1,6}(?:\.[0-9]+)?(?![\w-])")
+"""A number that stands alone: what is part of a word may be the name of something."""
 _WORD = re.compile(r"[^\s\"{}\[\],:]+")
 
 

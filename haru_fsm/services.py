@@ -18,6 +18,7 @@ from haru_fsm.conversation import (
     ToolCall,
     ToolResult,
     ToolsExecuted,
+    has_last_word,
 )
 from haru_fsm.errors import DeskUnavailable
 from haru_fsm.execution import Executor, Ledger
@@ -78,12 +79,15 @@ class Services:
     def request(
         self, conversation: Conversation, *, settled: dict[str, JSON] | None = None, tools_allowed: bool = True
     ) -> ModelRequest:
-        """The next request to the model. `settled` are outcomes that have come to be known since the last one."""
+        """The next request to the model. `settled` are outcomes that have come to be known since the last one.
+
+        Tools are off where the run's last answer to a guard is the last word.
+        """
         return ModelRequest(
             system=self.system_prompt,
             contents=with_outcomes(self.history(conversation), settled or {}).request(),
             declarations=self.tools.declarations,
-            tools_allowed=tools_allowed,
+            tools_allowed=tools_allowed and not has_last_word(conversation),
             requests_left=self.requests_left(conversation),
             timeout_s=self.left_s(conversation),
             on_text=self.on_text,

@@ -27,10 +27,7 @@ from haru_fsm.guards import (
     AnyOf,
     ApprovalBudget,
     CallCycle,
-    CostBudget,
-    Deadline,
     FailingCalls,
-    Guard,
     InDoubt,
     NoProgress,
     NudgedInVain,
@@ -38,9 +35,6 @@ from haru_fsm.guards import (
     RepeatedEffect,
     ResumeBudget,
     SimilarThoughts,
-    StepBudget,
-    TokenBudget,
-    ToolCallBudget,
     UnfoundedTicketClaim,
     UnusableCalls,
 )
@@ -48,6 +42,7 @@ from haru_fsm.limits import Limits
 from haru_fsm.machine import Row, Work, Workflow
 
 from .append_observation import append_observation
+from .at_the_limit import AtTheLimit
 from .await_model import await_model
 from .escalate_ticket import escalate_ticket
 from .execute_tools import execute_tools
@@ -69,7 +64,7 @@ RESTING = (DONE, ESCALATE_TICKET)
 
 def workflow(limits: Limits) -> Workflow:
     """Haru's workflow under these limits."""
-    spent = AnyOf(StepBudget(limits.max_steps), *budgets(limits))
+    limit = AtTheLimit(limits, AWAIT_MODEL, APPEND_OBSERVATION, ESCALATE_TICKET)
     repeats, nudges = limits.loop_repeats, limits.loop_nudges
     plain = AnyOf(RepeatedCall(repeats), CallCycle())
     circles = AnyOf(
@@ -83,20 +78,20 @@ def workflow(limits: Limits) -> Workflow:
     # An effect that the ledger has answered was nudged by that answer. Lighter evidence must come once more.
     stubborn = AnyOf(
         RepeatedEffect(),
-        AllOf(UnusableCalls(repeats), NudgedInVain(max(0, nudges - 1))),
-        AllOf(plain, NudgedInVain(nudges)),
-        AllOf(circles, NudgedInVain(nudges + 1)),
+        AllOf(NudgedInVain(max(0, nudges - 1)), UnusableCalls(repeats)),
+        AllOf(NudgedInVain(nudges), plain),
+        AllOf(NudgedInVain(nudges + 1), circles),
     )
     unfit = AnyOf(InDoubt(), UnfoundedTicketClaim())
     # Work goes on after each decision, so whoever sets a deadline has it asked in this loop as well.
-    asked_too_often = AnyOf(ApprovalBudget(limits.max_approvals), *deadline(limits))
+    asked_too_often = AnyOf(ApprovalBudget(limits.max_approvals), *limit.late)
     resumed_too_often = ResumeBudget(limits.max_resumes)
     rows = (
         Row(MessageReceived, RESTING, AWAIT_MODEL),
         Row(ModelAnswered, AWAIT_MODEL, ESCALATE_TICKET, when=unfit),
         Row(ModelAnswered, AWAIT_MODEL, DONE, rests=True),
         Row(ModelFailed, AWAIT_MODEL, ESCALATE_TICKET),
-        Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=AnyOf(spent, ToolCallBudget(limits.max_tool_calls))),
+        *limit.on_request(),
         Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=stubborn),
         Row(ToolsRequested, AWAIT_MODEL, APPEND_OBSERVATION, when=circles, answer=Answer.NUDGE),
         Row(ToolsRequested, AWAIT_MODEL, EXECUTE_TOOLS),
@@ -104,7 +99,7 @@ def workflow(limits: Limits) -> Workflow:
         Row(ApprovalRequested, EXECUTE_TOOLS, ESCALATE_TICKET, when=asked_too_often),
         Row(ApprovalRequested, EXECUTE_TOOLS, EXECUTE_TOOLS, rests=True),
         Row(ApprovalDecided, EXECUTE_TOOLS, EXECUTE_TOOLS),
-        Row(ObservationAppended, APPEND_OBSERVATION, ESCALATE_TICKET, when=spent),
+        *limit.on_observation(),
         Row(ObservationAppended, APPEND_OBSERVATION, AWAIT_MODEL),
         Row(Resumed, AWAIT_MODEL, ESCALATE_TICKET, when=resumed_too_often),
         Row(Resumed, AWAIT_MODEL, AWAIT_MODEL),
@@ -122,18 +117,3 @@ def workflow(limits: Limits) -> Workflow:
         ESCALATE_TICKET: escalate_ticket,
     }
     return Workflow(rows, work=work, initial=DONE)
-
-
-def budgets(limits: Limits) -> list[Guard]:
-    """The budgets that are set, beside that of steps."""
-    guards: list[Guard] = []
-    if limits.token_budget is not None:
-        guards.append(TokenBudget(limits.token_budget))
-    if limits.cost_budget_usd is not None:
-        guards.append(CostBudget(limits.cost_budget_usd))
-    return [*guards, *deadline(limits)]
-
-
-def deadline(limits: Limits) -> list[Guard]:
-    """The deadline, if one is set."""
-    return [] if limits.deadline_s is None else [Deadline(limits.deadline_s)]

@@ -45,7 +45,13 @@ VERBS = {
     ResultStatus.NOT_DONE: "Not done",
     ResultStatus.IN_DOUBT: "In doubt",
 }
-ANSWERED = {Answer.NUDGE: "Nudged", None: "Stopped"}
+ANSWERED = {
+    Answer.NUDGE: "Nudged",
+    Answer.SIMPLIFY: "Asked for a simple answer",
+    Answer.LAST_WORD: "Last word",
+    Answer.ESCALATE: "Stopped",
+    None: "Stopped",
+}
 
 
 class Narration:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from haru_fsm.conversation import ApprovalRequested, Event, ModelEvent, Step, ToolsRequested, Trip
+from haru_fsm.conversation import Answer, ApprovalRequested, Event, ModelEvent, Step, ToolsRequested, Trip
 from haru_fsm.guards.guard import Counted, Guard
 
 AWAIT_MODEL = frozenset({"AWAIT_MODEL"})
@@ -199,6 +199,37 @@ class Nudged(Counted):
 
     def because(self, count: int) -> str:
         return f"the model was told {count} times that it goes in circles, and went on"
+
+
+@dataclass(frozen=True)
+class LastWord(Counted):
+    """The model has had the last word: one request without tools, at a spent budget. Ask it after that budget.
+
+    Promises one passing in a run, and so bounds what the last word costs. Catches a model that wants tools even then.
+    """
+
+    times: int = 1
+
+    def because(self, count: int) -> str:
+        return "the model was asked for its last word, and wanted tools again"
+
+
+@dataclass(frozen=True)
+class LastWordGiven(Guard):
+    """The row before gave the model the last word; what that row decided is not judged again before the request."""
+
+    @property
+    def limit(self) -> int | None:
+        return None
+
+    def initial(self) -> bool:
+        return False
+
+    def fold(self, memo: bool, step: Step) -> bool:
+        return step.answer is Answer.LAST_WORD
+
+    def judge(self, memo: bool, event: Event) -> Trip | None:
+        return self.trip(1, "the model has the last word", 1) if memo else None
 
 
 @dataclass(frozen=True)

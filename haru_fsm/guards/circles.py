@@ -13,6 +13,11 @@ from itertools import takewhile
 from haru_fsm.conversation import Event, ResultStatus, ToolsRequested, Trip
 from haru_fsm.guards.trail import REPLIES, Exchange, OfTrail, Trail, nearly_the_same
 
+EMPTY = frozenset({"", "[]", "{}", "()", "None", "null", "0"})
+"""Results that say that nothing was found, as text."""
+LONG = 64
+"""Characters of a result from which on it is not by chance that another call has brought the same."""
+
 
 @dataclass(frozen=True)
 class RepeatedCall(OfTrail):
@@ -92,18 +97,17 @@ class NoProgress(OfTrail):
 
     Catches arguments that vary without any use (`limit: 100`, 101, 102) and a tool that fails in the same way whatever
     it is given. Misses the same observation for calls that really differ, for an empty result may well be the answer
-    to many questions. After a refusal errors are counted anew: the model must be able to try what it was told to.
+    to many questions; and the same short answer, for several orders may all be on their way. After a refusal errors
+    are counted anew: the model must be able to try what it was told to.
     """
 
     times: int
     errors: int
 
     def judge(self, memo: Trail, event: Event) -> Trip | None:
-        if not isinstance(event, ToolsRequested):
+        if memo.unchanged < min(self.times, self.errors) or not isinstance(event, ToolsRequested):
             return None
         seen = [exchange for exchange in memo.exchanges if exchange.results]
-        if len(seen) < max(2, min(self.times, self.errors)) or not seen[-1].brought_the_same(seen[-2]):
-            return None
         figure = self._nearly(seen, event)
         if figure >= self.times:
             return self.trip(figure, f"nearly the same calls have brought the same {figure} times", self.times)
@@ -116,7 +120,7 @@ class NoProgress(OfTrail):
     def _nearly(seen: Sequence[Exchange], event: ToolsRequested) -> int:
         """The latest replies in a row that asked for nearly what this one asks for, and brought the same."""
         return _count(
-            exchange.brought_the_same(seen[-1]) and not _polls(exchange) and nearly_the_same(exchange.asked, event)
+            exchange.brought_the_same(seen[-1]) and _tells_nothing(exchange) and nearly_the_same(exchange.asked, event)
             for exchange in reversed(seen)
         )
 
@@ -139,8 +143,17 @@ def _fails(exchange: Exchange) -> bool:
     return bool(exchange.results) and all(result.status is ResultStatus.FAILED for result in exchange.results)
 
 
-def _polls(exchange: Exchange) -> bool:
-    return any(result.polling for result in exchange.results)
+def _tells_nothing(exchange: Exchange) -> bool:
+    """Whether these results, come again, are nothing new: errors, nothing, or so much that it cannot be chance."""
+    return all(
+        not result.polling and (result.status is ResultStatus.FAILED or _empty_or_long(result.response.get("result")))
+        for result in exchange.results
+    )
+
+
+def _empty_or_long(value: object) -> bool:
+    text = str(value).strip()
+    return text in EMPTY or len(text) >= LONG
 
 
 def _tools(asked: ToolsRequested) -> frozenset[str]:
@@ -185,7 +198,7 @@ class UnusableCalls(OfTrail):
 class NudgedInVain(OfTrail):
     """The model was told that it goes in circles, and `times` replies have tried and brought nothing new since.
 
-    Ask it after a loop guard. A reply tries something new with a call that was neither run nor refused before, and is
+    Ask it with a loop guard. A reply tries something new with a call that was neither run nor refused before, and is
     not nearly one of these. A model that has once done so when it was told to is told once more than others.
     """
 

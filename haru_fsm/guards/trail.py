@@ -71,6 +71,8 @@ class Trail(NamedTuple):
     """The generation of calls before. Nothing is taken out of either: copying a dictionary with gaps is slow."""
     exchanges: tuple[Exchange, ...] = ()
     """The last replies with calls, the latest at the end."""
+    unchanged: int = 0
+    """The latest observations in a row that are one and the same."""
     told: frozenset[Hashable] = frozenset()
     """The effects of which the ledger has told the model that they are done."""
     failed: int = 0
@@ -125,16 +127,22 @@ class Trail(NamedTuple):
                 same = same and brought.times > 1
                 told = told | {call} if result.repeated else told
         known, older = (known, self.older) if len(known) < GENERATION else ({}, known)
+        exchanges = self._answered(results)
         return Trail(
             known,
             older,
-            self._answered(results),
+            exchanges,
+            self.unchanged + 1 if self.unchanged and self._unchanged(exchanges[-1:]) else 1,
             told,
             self.failed + 1 if failed else 0,
             self.unusable + 1 if unusable else 0,
             self.vain + same if self.vain else 0,
             self.heeded,
         )
+
+    def _unchanged(self, now: Iterable[Exchange]) -> bool:
+        before = next((exchange for exchange in reversed(self.exchanges) if exchange.results), None)
+        return before is not None and all(exchange.brought_the_same(before) for exchange in now)
 
     def _answered(self, results: tuple[ToolResult, ...]) -> tuple[Exchange, ...]:
         return (*self.exchanges[:-1], Exchange(self.exchanges[-1].asked, results)) if self.exchanges else ()

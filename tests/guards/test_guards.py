@@ -286,6 +286,13 @@ def test_the_same_result_for_other_questions_is_no_evidence() -> None:
     assert judged(NoProgress(3, 3), steps, calls(("search_policies", {"question": "교환 방법"}))) is None
 
 
+def test_several_orders_may_have_the_same_state() -> None:
+    for name in ("HR2026072500{}", "{}"):
+        seen = [exchange("status", {"order": name.format(n)}, "배송중") for n in range(1, 6)]
+        steps = journal(*[event for one in seen for event in one])
+        assert judged(NoProgress(3, 3), steps, calls(("status", {"order": name.format(6)}))) is None
+
+
 def test_polling_makes_no_progress_and_may_go_on() -> None:
     assert judged(NoProgress(3, 3), journal(*varied(1, 2, 3, 4, polling=True)), varied(5)[0]) is None
 
