@@ -296,7 +296,7 @@ def _signatures(content: Mapping[str, Any]) -> Iterator[bytes]:
 def _read(seen: Performance) -> Iterator[str]:
     """The model reads what was said: the calls it made, to the letter, and what came of them."""
     for request in seen.requests:
-        place = _place(steps_of(seen), request.position)
+        place = _place(steps_of(seen), request.run, request.position)
         if place is None:
             continue
         said, message, calls, results = place
@@ -316,14 +316,14 @@ def _read(seen: Performance) -> Iterator[str]:
 _Place = tuple[str, str | None, Any, list[Any]]
 
 
-def _place(steps: tuple[Step, ...], position: int) -> _Place | None:
+def _place(steps: tuple[Step, ...], run: int, position: int) -> _Place | None:
     """What was journaled before this reply of the model's: how the run before ended, the message, the last calls, and
-    what came of them."""
+    what came of them. None where the reply was lost, and no other was asked for in this run."""
     said, message, calls, results = "", None, None, list[Any]()
     for step in steps:
         match step.event:
             case ModelEvent() if position == 0:
-                return said, message, calls, results
+                return (said, message, calls, results) if step.run == run else None
             case TicketOpened(notice=notice):
                 said = notice
             case MessageReceived(text=text):
