@@ -20,13 +20,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from haru_fsm.app import load_app
+from haru_fsm.certificate import certify
 from haru_fsm.contents import History
 from haru_fsm.conversation import ApprovalDecided, MessageReceived, Step
-from haru_fsm.stores import Record
+from haru_fsm.limits import Limits
+from haru_fsm.stores import Record, StoredTicket
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.child import CONVERSATION
 from haru_fsm.testing.comparing import difference, plain
 from haru_fsm.testing.crashes import CrashPoint
+from haru_fsm.testing.driving import Performance
+from haru_fsm.testing.judgements import BUDGETS, ENDS, ONE_ENDING, VALID, WHOLE
+from haru_fsm.testing.judgements import judge as judge_all
+from haru_fsm.testing.plays import Play
 from haru_fsm.testing.strict import check_contents
 
 PROPERTIES = (
@@ -37,6 +44,8 @@ PROPERTIES = (
     "a message and an approval are consumed once",
     "two recoveries agree",
 )
+STORED = (ENDS, ONE_ENDING, VALID, WHOLE, BUDGETS)
+"""The judgements of all sources of events that need no more than what is stored."""
 TIMEOUT_S = 120.0
 TOGETHER = 2
 """Cases that are worked on at the same time; each has one process of its own at a time."""
@@ -75,6 +84,7 @@ class End:
 
     record: Record | None
     effects: Counter[str]
+    tickets: tuple[StoredTicket, ...] = ()
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -97,8 +107,16 @@ def prove_kills(scenario: Scenario, *, progress: Callable[[int, int], None] | No
         cases: list[tuple[CrashPoint, ...]] = [(point,) for point in points]
         cases += [(point, CrashPoint("write", 1, "after")) for point in points if point.when == "after"]
 
+        app = load_app(scenario.app, limits=Limits(**dict(scenario.limits)))
+        certificate = certify(app.workflow, limits=app.limits)
+
         def prove(number: int) -> Verdict:
-            return _prove(scenario, Path(folder) / str(number), cases[number], undisturbed)
+            verdict, end = _prove(scenario, Path(folder) / str(number), cases[number], undisturbed)
+            # What every source of events is judged by holds here too, as far as it shows in what is stored.
+            play = Play(messages=scenario.messages, customer=scenario.customer, crashes=verdict.points)
+            seen = Performance(app, certificate, play, record=end.record, tickets=end.tickets)
+            seen.deaths = [(point, 0) for point in verdict.points]
+            return Verdict(verdict.points, {**verdict.broken, **judge_all(seen, STORED)})
 
         with ThreadPoolExecutor(TOGETHER) as pool:
             for number, verdict in enumerate(pool.map(prove, range(len(cases))), 1):
@@ -115,7 +133,7 @@ def _points(counts: dict[str, int]) -> Iterator[CrashPoint]:
         yield CrashPoint("effect", number, "after")
 
 
-def _prove(scenario: Scenario, folder: Path, points: tuple[CrashPoint, ...], undisturbed: End) -> Verdict:
+def _prove(scenario: Scenario, folder: Path, points: tuple[CrashPoint, ...], undisturbed: End) -> tuple[Verdict, End]:
     case = _Case(scenario, folder)
     for number, point in enumerate(points):
         case.run("ask" if number == 0 else "resume", point)
@@ -129,7 +147,7 @@ def _prove(scenario: Scenario, folder: Path, points: tuple[CrashPoint, ...], und
         broken["two recoveries agree"] = "the same crash was recovered from in two ways"
     if case.complaint:
         broken[PROPERTIES[2]] = case.complaint
-    return Verdict(points, broken)
+    return Verdict(points, broken), end
 
 
 class _Case:
@@ -183,13 +201,14 @@ class _Case:
         log = self._folder / "effects"
         effects = Counter(log.read_text().split()) if log.exists() else Counter()
         database = self._folder / "haru.db"
-        return End(asyncio.run(_load(database)) if database.exists() else None, effects)
+        record, tickets = asyncio.run(_load(database)) if database.exists() else (None, ())
+        return End(record, effects, tickets)
 
 
-async def _load(database: Path) -> Record | None:
+async def _load(database: Path) -> tuple[Record | None, tuple[StoredTicket, ...]]:
     store = SQLiteStore(database)
     try:
-        return await store.load(CONVERSATION)
+        return await store.load(CONVERSATION), tuple(await store.tickets())
     finally:
         await store.aclose()
 
