@@ -219,13 +219,23 @@ class _Playing:
         return not self.seen.broke
 
     async def _ask(self, engine: Engine, number: int, text: str) -> Run:
-        return await engine.ask(
+        """One message, to its ending; a person decides about whatever waits on the way."""
+        watch = self.seen.told.append
+        run = await engine.ask(
             text,
             customer_id=self._play.customer,
             conversation_id=CONVERSATION,
             message_id=f"m{number}",
-            watch=self.seen.told.append,
+            watch=watch,
         )
+        while run.waiting:
+            decides = engine.approve if self._agrees() else engine.deny
+            run = await decides(CONVERSATION, run.waiting[0].call, by="adversary", watch=watch)
+        return run
+
+    def _agrees(self) -> bool:
+        decisions = self._play.decisions or (True,)
+        return decisions[min(self._stage.round, len(decisions) - 1)]
 
     async def _keep(self, store: Store) -> None:
         try:

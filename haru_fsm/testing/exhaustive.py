@@ -18,6 +18,9 @@ from haru_fsm.contents import History
 from haru_fsm.conversation import (
     JSON,
     Answer,
+    ApprovalDecided,
+    ApprovalRequested,
+    Awaited,
     Conversation,
     Event,
     FailureReason,
@@ -35,6 +38,7 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     ToolsRequested,
     Usage,
+    awaited,
     executed,
     last_request,
 )
@@ -163,7 +167,8 @@ class Explorer:
         done = 0.0
         while waiting and not self.seen.broken:
             place = waiting.pop()
-            if place.conversation.resting or place.choices >= self.seen.depth:
+            rests = place.conversation.resting and not place.conversation.steps[-1].pauses
+            if rests or place.choices >= self.seen.depth:
                 self._end(place)
                 done += place.share
             else:
@@ -176,11 +181,11 @@ class Explorer:
     def _end(self, place: _Place) -> None:
         self.seen.conversations += 1
         last = place.conversation.steps[-1]
-        if not place.conversation.resting:
+        if not place.conversation.resting or last.pauses:
             self.seen.cut_off += 1
             return
         self.seen.endings[last.event.kind] += 1
-        if sum(step.rests for step in place.conversation.steps) != 1:
+        if sum(step.rests and not step.pauses for step in place.conversation.steps) != 1:
             self._wrong(place, "it has more than one ending")
 
     def _next(self, place: _Place) -> Iterator[_Place]:
@@ -201,6 +206,9 @@ class Explorer:
 
     def _given(self, place: _Place) -> Iterator[Event]:
         conversation = place.conversation
+        if conversation.resting:
+            yield from _decided(awaited(conversation.steps)[0])
+            return
         for kind in self._workflow.gives[conversation.state]:
             made = list(self._made(kind, conversation))
             if not made:
@@ -213,6 +221,9 @@ class Explorer:
         if kind is ToolsExecuted:
             seq, request = last_request(conversation)
             yield from _executed(seq, len(request.calls))
+        elif kind is ApprovalRequested:
+            seq, request = last_request(conversation)
+            yield _asked(seq, request.calls[0].name)
         elif kind is ObservationAppended:
             yield _observed(conversation)
         elif kind is TicketOpened:
@@ -274,6 +285,18 @@ def _executed(seq: int, calls: int) -> tuple[ToolsExecuted, ...]:
 
 def _result(position: int, status: ResultStatus, response: JSON) -> ToolResult:
     return ToolResult(position=position, status=status, response=response, effect=status is ResultStatus.IN_DOUBT)
+
+
+@cache
+def _asked(seq: int, tool: str) -> ApprovalRequested:
+    """The first call waits for a person, and the others are not looked at."""
+    waits = Awaited(position=0, call=f"{seq}.0", tool=tool, args={}, digest="", expires_at=0)
+    return ApprovalRequested(results=(), waiting=(waits,))
+
+
+def _decided(waits: Awaited) -> Iterator[ApprovalDecided]:
+    for approved in (True, False):
+        yield ApprovalDecided(call=waits.call, digest=waits.digest, approved=approved)
 
 
 def _observed(conversation: Conversation) -> ObservationAppended:

@@ -113,15 +113,10 @@ def _tool_runs(run: Iterable[Step]) -> int:
 # --------------------------------------------------------------------------- one ending
 
 
-def is_pause(step: Step) -> bool:
-    """A rest in the middle of a run: it waits for a person's approval."""
-    return step.rests and str(step.event.kind) == "approval_requested"
-
-
 def _one_ending(seen: Performance) -> Iterator[str]:
     stored = {each.ticket.ticket_id: each for each in seen.tickets}
     for number, run in runs_of(steps_of(seen)).items():
-        endings = [step for step in run if step.rests and not is_pause(step)]
+        endings = [step for step in run if step.rests and not step.pauses]
         if len(endings) != 1 and not seen.broke:
             yield f"run {number} has {len(endings)} endings"
         for ending in endings:

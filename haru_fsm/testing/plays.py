@@ -36,6 +36,8 @@ class Play(Frozen):
     crashes: tuple[CrashPoint, ...] = ()
     """Where the first process dies, then the one that carries on, and so on; the one after the last lives."""
     customer: str = "C001"
+    decisions: tuple[bool, ...] = ()
+    """What a person decides of the calls that wait, by round of calls; the last goes on, and without any it is yes."""
     pace_ms: int = 0
     """How long the model takes for each reply."""
     limits: dict[str, Any] = Field(default_factory=dict)

@@ -164,6 +164,7 @@ def hostile_plays(
         behaviours=tool_behaviours(made),
         crashes=crash_points() if crashes else st.just(()),
         customer=st.sampled_from(list(customers)),
+        decisions=st.sampled_from(((), (False,), (True, False))),
         pace_ms=st.sampled_from((0, 0, 0, 700)),
         limits=st.sampled_from(TIGHT) if limited else st.just({}),
     )

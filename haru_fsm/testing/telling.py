@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from haru_fsm.conversation import (
+    ApprovalDecided,
+    ApprovalRequested,
     MessageReceived,
     ModelAnswered,
     ModelFailed,
@@ -15,9 +16,9 @@ from haru_fsm.conversation import (
     Step,
     TicketClosed,
     TicketOpened,
+    ToolCall,
     ToolsExecuted,
     ToolsRequested,
-    executed,
 )
 from haru_fsm.json_safe import json_safe, safe_text
 from haru_fsm.testing.driving import Performance
@@ -41,19 +42,21 @@ def tell(found: Found) -> str:
 def conversation(seen: Performance) -> Iterator[Line]:
     """What happened, line by line."""
     steps = steps_of(seen)
-    results = list(executed(steps))
+    calls: tuple[ToolCall, ...] = ()
     deaths = list(seen.deaths)
     for step in steps:
         if isinstance(step.event, Resumed) and deaths:
             yield "process", f"dies {deaths.pop(0)[0]}; another one carries on in {step.source}"
-        yield from _lines(step, results)
+        if isinstance(step.event, ToolsRequested):
+            calls = step.event.calls
+        yield from _lines(step, calls)
     for point, _ in deaths:
         yield "process", f"dies {point}; another one carries on"
     if seen.broke:
         yield "engine", seen.broke
 
 
-def _lines(step: Step, results: list[Any]) -> Iterator[Line]:
+def _lines(step: Step, calls: Sequence[ToolCall]) -> Iterator[Line]:
     match step.event:
         case MessageReceived(text=text):
             yield "customer", _value(text)
@@ -66,8 +69,11 @@ def _lines(step: Step, results: list[Any]) -> Iterator[Line]:
             yield "model", f"fails: {reason} {detail}".rstrip()
         case ToolsExecuted(results=done):
             for result in done:
-                _, call, _ = results.pop(0)
-                yield call.name or "(no name)", f"{result.status}: {_value(result.response)}"
+                yield calls[result.position].name, f"{result.status}: {_value(result.response)}"
+        case ApprovalRequested(waiting=waiting):
+            yield "engine", f"asks a person about {', '.join(each.tool for each in waiting)}"
+        case ApprovalDecided(approved=approved):
+            yield "person", "agrees" if approved else "does not agree"
         case ObservationAppended(refusals=refusals) if refusals:
             yield "engine", "refuses the calls"
         case TicketOpened(ticket=ticket, added=added):
