@@ -214,5 +214,7 @@ HELD_NOTICE = (
 
 
 def when(at: float) -> str:
-    """A time for people, in UTC."""
+    """A time for people, in UTC; "?" for one that cannot be (a damaged database has shown one)."""
+    if not isinstance(at, int | float) or not 0 <= at < 250_000_000_000:
+        return "?"
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from haru_fsm.conversation import Conversation, Step, Ticket, self_contained
-from haru_fsm.errors import ConversationMoved, FormatTooNew, JournalDamaged, SettingsError, UnknownConversation
+from haru_fsm.errors import ConversationMoved, FormatTooNew, SettingsError, StoreError, UnknownConversation
 from haru_fsm.ids import checked
 from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, Store
 
@@ -25,21 +25,24 @@ _STEPS = TypeAdapter(tuple[Step, ...])
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What `verify` says of one conversation: whole, or what is wrong with it."""
+    """What `verify` says of one conversation, or of the database itself (no id): whole, or what is wrong with it."""
 
     conversation_id: str
     damage: str | None = None
 
 
 async def verify(store: Store) -> AsyncIterator[Finding]:
-    """Read every journal and ledger of a store against their checksums. Nothing is changed."""
+    """Read every journal and ledger of a store against their checksums, and the database itself. Nothing is changed."""
     for summary in await store.conversations():
+        damage = None
         try:
-            await store.load(summary.conversation_id)
-        except JournalDamaged as error:
-            yield Finding(summary.conversation_id, str(error))
-        else:
-            yield Finding(summary.conversation_id)
+            if await store.load(summary.conversation_id) is None:
+                damage = f"Conversation {summary.conversation_id} is there and cannot be found by its id."
+        except StoreError as error:
+            damage = str(error)
+        yield Finding(summary.conversation_id, damage)
+    for fault in await store.faults():
+        yield Finding("", fault)
 
 
 # --------------------------------------------------------------------------- out

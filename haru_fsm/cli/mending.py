@@ -110,7 +110,8 @@ def verify(app: options.AppFolder = None, db: options.Database = None, as_json: 
     else:
         for each in damaged:
             say(str(each.damage))
-        say(f"{len(found)} conversations, {len(damaged)} damaged")
+        whole = [finding for finding in found if finding.conversation_id]
+        say(f"{len(whole)} conversations, {sum(bool(each.damage) for each in whole)} damaged")
     return exits.FAILED if damaged else exits.OK
 
 

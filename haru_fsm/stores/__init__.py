@@ -20,7 +20,7 @@ from typing import Protocol
 
 from haru_fsm.conversation import JSON, Conversation, Frozen, ResultStatus, Step, Ticket
 
-FORMAT = 1
+FORMAT = 2
 """Version of what is stored. Older formats are read; a newer one is refused."""
 
 
@@ -144,6 +144,10 @@ class Store(Protocol):
 
         Never one that is unfinished or paused, that has an open ticket or an effect in doubt. Returns how many.
         """
+        ...
+
+    async def faults(self) -> Sequence[str]:
+        """What is wrong with the database as a whole, beside its journals; nothing where all is well. May be slow."""
         ...
 
     async def aclose(self) -> None:

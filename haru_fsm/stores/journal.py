@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from haru_fsm.conversation import AnyEvent, ResultsEvent, Step, ToolResult, ToolsRequested
+from haru_fsm.conversation import (
+    AnyEvent,
+    ResultsEvent,
+    Step,
+    Ticket,
+    TicketClosed,
+    TicketOpened,
+    ToolResult,
+    ToolsExecuted,
+    ToolsRequested,
+)
 from haru_fsm.errors import JournalDamaged
 from haru_fsm.stores import LedgerEntry
 
@@ -61,6 +71,11 @@ def _bare(result: ToolResult) -> ToolResult:
     )
 
 
+def seed(conversation_id: str, customer_id: str, initial: str, parent: str | None, rehearsal: bool) -> bytes:
+    """Where the chain begins: whose conversation it is, and of what kind, is part of all that follows."""
+    return checksum(b"", conversation_id, customer_id, initial, parent, int(rehearsal))
+
+
 def checksum(before: bytes, *fields: object) -> bytes:
     """12 bytes over the checksum before and these fields."""
     text = "\x1f".join(map(str, fields))
@@ -68,12 +83,17 @@ def checksum(before: bytes, *fields: object) -> bytes:
 
 
 def read(
-    conversation_id: str, initial: str, lines: Iterable[Line], ledger: Mapping[str, LedgerEntry]
+    conversation_id: str, initial: str, begins: bytes, lines: Iterable[Line], ledger: Mapping[str, LedgerEntry]
 ) -> tuple[Step, ...]:
-    """The steps of these lines. Raises JournalDamaged where a checksum, a number or a piece of JSON does not fit."""
-    lines, check = tuple(lines), b""
+    """The steps of these lines, whose chain begins with `begins` (`seed`; in databases of format 1, with nothing).
+
+    Raises JournalDamaged where a checksum, a number or a piece of JSON does not fit.
+    """
+    lines, check = tuple(lines), begins
+    if lines and lines[0].check == checksum(b"", *_fields(lines[0])):
+        check = b""
     for number, line in enumerate(lines, 1):
-        expected = checksum(check, line.seq, line.run, line.state, line.more, line.event)
+        expected = checksum(check, *_fields(line))
         if line.seq != number or line.check != expected:
             raise damaged(conversation_id, f"step {line.seq} does not fit its checksum or its number")
         check = line.check
@@ -84,7 +104,23 @@ def read(
         steps = tuple(map(_step, lines, events, sources))
     except ValidationError as error:
         raise damaged(conversation_id, f"a step cannot be read ({error.errors()[0]['msg']})") from error
-    return tuple(_with_outcomes(conversation_id, steps, ledger)) if ledger else steps
+    return tuple(_with_outcomes(conversation_id, steps, ledger))
+
+
+def _fields(line: Line) -> tuple[object, ...]:
+    return line.seq, line.run, line.state, line.more, line.event
+
+
+def open_tickets(conversation_id: str, steps: Iterable[Step]) -> dict[str, Ticket]:
+    """The tickets that a journal says are open, by number. A fork's journal also tells those of its parent."""
+    found: dict[str, Ticket] = {}
+    for step in steps:
+        event = step.event
+        if isinstance(event, TicketOpened | ToolsExecuted) and event.ticket is not None:
+            found[event.ticket.ticket_id] = event.ticket
+        elif isinstance(event, TicketClosed):
+            found.pop(event.ticket_id, None)
+    return {number: ticket for number, ticket in found.items() if ticket.conversation_id == conversation_id}
 
 
 def _step(line: Line, event: AnyEvent, source: str) -> Step:

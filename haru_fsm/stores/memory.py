@@ -178,5 +178,8 @@ class MemoryStore:
                     del self._tickets[stored.ticket.ticket_id]
             return len(old)
 
+    async def faults(self) -> Sequence[str]:
+        return ()
+
     async def aclose(self) -> None:
         """Nothing to let go of."""

@@ -18,6 +18,8 @@ CREATE TABLE IF NOT EXISTS conversations (
     rehearsal       INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS unfinished ON conversations (resting) WHERE resting = 0;
+-- A second way to a conversation by its id: where the first is damaged, what is there is not taken for new.
+CREATE INDEX IF NOT EXISTS twins ON conversations (conversation_id);
 CREATE INDEX IF NOT EXISTS owned ON conversations (owner) WHERE owner IS NOT NULL;
 
 -- The journal. Rows are only ever added, and lie in the order in which they came, whoever's they are.

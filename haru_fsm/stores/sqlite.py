@@ -23,14 +23,16 @@ from haru_fsm import leases
 from haru_fsm.conversation import Conversation, Step, Ticket, TicketClosed, TicketOpened
 from haru_fsm.errors import ConversationMoved, FormatTooNew, StoreError
 from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, StoredTicket, Summary
-from haru_fsm.stores.journal import Line, checksum, damaged, read, write
-from haru_fsm.stores.writer import Writer, translated
+from haru_fsm.stores.journal import Line, checksum, damaged, open_tickets, read, seed, write
+from haru_fsm.stores.writer import Writer, is_damage, translated
 from haru_fsm.tickets import mint
 
 T = TypeVar("T")
 APPLICATION_ID = 0x48415255  # "HARU"
 BUSY_TIMEOUT_S = 5.0
 RENEW_S = 2.0
+HEADER_BYTES = 512
+"""What any database has at least."""
 PAGE_BYTES = 8192
 """A page holds several steps. With SQLite's 4,096 a step of two kilobytes leaves a third of it empty."""
 PAUSED = 2
@@ -68,6 +70,9 @@ class SQLiteStore:
     def _connect(self) -> sqlite3.Connection:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.exists() and 0 < self.path.stat().st_size < HEADER_BYTES:
+                # SQLite would take such a file for an empty database, and begin anew over what is left of ours.
+                raise StoreError(f"{self.path} has been cut off: it is damaged. Restore it from a backup.")
             connection = sqlite3.connect(
                 self.path, timeout=self._busy_timeout_s, isolation_level=None, check_same_thread=False
             )
@@ -236,12 +241,9 @@ class SQLiteStore:
                 "AND (NOT ?2 OR closed_at IS NULL) ORDER BY created_at DESC, rowid DESC",
                 (conversation_id, open_only),
             ).fetchall()
-            return [
-                StoredTicket(Ticket.model_validate_json(ticket), tuple(json.loads(notes)), reply, closed_at)
-                for ticket, notes, reply, closed_at in rows
-            ]
+            return [ticket for row in rows if (ticket := _stored(row)) is not None]
 
-        return await self._read(job)
+        return await self._read(lambda connection: _lenient(connection, job))
 
     async def prune(self, before: float) -> int:
         def job(connection: sqlite3.Connection) -> int:
@@ -260,7 +262,24 @@ class SQLiteStore:
     # -- reading
 
     async def load(self, conversation_id: str) -> Record | None:
-        return await self._read(lambda connection: _load(connection, conversation_id))
+        def job(connection: sqlite3.Connection) -> Record | None:
+            try:
+                return _load(connection, conversation_id)
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+                raise damaged(conversation_id, str(error)) from error
+
+        return await self._read(job)
+
+    async def faults(self) -> Sequence[str]:
+        def job(connection: sqlite3.Connection) -> list[str]:
+            found = [f"The database: {row[0]}" for row in connection.execute("PRAGMA integrity_check")]
+            rows = connection.execute("SELECT ticket_id, ticket, notes, reply, closed_at FROM tickets").fetchall()
+            unread = [f"Ticket {number} cannot be read." for number, *row in rows if _stored(row) is None]
+            return [fault for fault in found if fault != "The database: ok"] + unread
+
+        return await self._read(lambda connection: _lenient(connection, job))
 
     async def conversations(
         self, *, unfinished: bool = False, customer_id: str | None = None, limit: int | None = None
@@ -273,7 +292,30 @@ class SQLiteStore:
             ).fetchall()
             return [_summary(row) for row in rows]
 
-        return await self._read(job)
+        return await self._read(lambda connection: _lenient(connection, job))
+
+
+def _lenient(connection: sqlite3.Connection, job: Callable[[sqlite3.Connection], T]) -> T:
+    """A list, in which one damaged text must not keep anybody from reading the others."""
+    try:
+        return job(connection)
+    except sqlite3.OperationalError as error:
+        if not is_damage(error):
+            raise
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        try:
+            return job(connection)
+        finally:
+            connection.text_factory = str
+
+
+def _stored(row: Sequence[Any]) -> StoredTicket | None:
+    """A ticket with what has become of it; None for one that cannot be read (`haru verify` names it)."""
+    ticket, notes, reply, closed_at = row
+    try:
+        return StoredTicket(Ticket.model_validate_json(ticket), tuple(map(str, json.loads(notes))), reply, closed_at)
+    except (ValueError, TypeError):
+        return None
 
 
 def _index(conversation: Conversation, seq: int) -> int:
@@ -306,15 +348,15 @@ def _place(connection: sqlite3.Connection, conversation: Conversation, expected_
     ).fetchone()
     if row is None and expected_seq == 0:
         initial = conversation.steps[0].source if conversation.steps else conversation.state
+        who = (conversation.conversation_id, conversation.customer_id, initial)
+        kind = (conversation.parent, conversation.rehearsal)
+        begins = seed(*who, *kind)
         cursor = connection.execute(
             "INSERT INTO conversations (conversation_id, customer_id, initial, state, resting, seq, run, head,"
-            " created_at, updated_at, parent, rehearsal) VALUES (?, ?, ?, ?, 1, 0, 0, x'', ?, ?, ?, ?)",
-            (
-                *(conversation.conversation_id, conversation.customer_id, initial, conversation.state),
-                *(now, now, conversation.parent, conversation.rehearsal),
-            ),
+            " created_at, updated_at, parent, rehearsal) VALUES (?, ?, ?, ?, 1, 0, 0, ?, ?, ?, ?, ?)",
+            (*who, conversation.state, begins, now, now, *kind),
         )
-        return _Head(int(cursor.lastrowid or 0), 0, b"")
+        return _Head(int(cursor.lastrowid or 0), 0, begins)
     if row is None or row[1] != expected_seq:
         raise _moved(conversation, expected_seq)
     return _Head(*row)
@@ -434,24 +476,46 @@ def _load(connection: sqlite3.Connection, conversation_id: str) -> Record | None
         (conversation_id,),
     ).fetchone()
     if row is None:
+        _not_by_its_twin(connection, conversation_id)
         return None
     *columns, number, initial, head = row
     summary = _summary(columns)
+    if summary.conversation_id != conversation_id:
+        raise damaged(conversation_id, "its row bears another id")
     ledger = _ledger(connection, conversation_id, number)
     rows = connection.execute(
         "SELECT seq, run, state, more, event, checksum FROM steps WHERE conversation = ? ORDER BY seq", (number,)
     ).fetchall()
     lines = [Line(*values) for values in rows]
-    steps = read(conversation_id, initial, lines, ledger)
+    begins = seed(conversation_id, summary.customer_id, initial, summary.parent, summary.rehearsal)
+    steps = read(conversation_id, initial, begins, lines, ledger)
     last = lines[-1] if lines else None
-    place = (last.seq, last.state, last.run, last.check, steps[-1].rests) if last else (0, initial, 0, b"", True)
+    place = (last.seq, last.state, last.run, last.check, steps[-1].rests) if last else (0, initial, 0, begins, True)
     if place != (summary.seq, summary.state, summary.run, head, summary.resting):
         raise damaged(conversation_id, "its journal does not end where the conversation stands")
-    ticket = connection.execute(
-        "SELECT ticket FROM tickets WHERE conversation_id = ? AND closed_at IS NULL ORDER BY rowid DESC LIMIT 1",
+    return Record(summary, steps, ledger, _open_ticket(connection, conversation_id, steps))
+
+
+def _not_by_its_twin(connection: sqlite3.Connection, conversation_id: str) -> None:
+    """Raise JournalDamaged where a conversation is not found one way, and is the other: it is not new."""
+    twin = "SELECT 1 FROM conversations INDEXED BY twins WHERE conversation_id = ?"
+    if connection.execute(twin, (conversation_id,)).fetchone():
+        raise damaged(conversation_id, "the index of conversations has lost it")
+
+
+def _open_ticket(connection: sqlite3.Connection, conversation_id: str, steps: Sequence[Step]) -> Ticket | None:
+    """The ticket that is open, which must be as the journal says where it says something."""
+    rows = connection.execute(
+        "SELECT ticket FROM tickets WHERE conversation_id = ? AND closed_at IS NULL ORDER BY rowid DESC",
         (conversation_id,),
-    ).fetchone()
-    return Record(summary, steps, ledger, Ticket.model_validate_json(ticket[0]) if ticket else None)
+    ).fetchall()
+    try:
+        tickets = [Ticket.model_validate_json(text) for (text,) in rows]
+    except ValueError as error:
+        raise damaged(conversation_id, "its ticket cannot be read") from error
+    if any(ticket not in tickets for ticket in open_tickets(conversation_id, steps).values()):
+        raise damaged(conversation_id, "its ticket is not the one that was opened")
+    return tickets[0] if tickets else None
 
 
 def _ledger(connection: sqlite3.Connection, conversation_id: str, number: int) -> dict[str, LedgerEntry]:

@@ -196,13 +196,19 @@ def _deliver_all(writes: list[_Write]) -> None:
         write.deliver()
 
 
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether this says that what is in the file cannot be."""
+    low = str(error).lower()
+    return any(word in low for word in ("malformed", "corrupt", "could not decode"))
+
+
 def translated(error: sqlite3.Error) -> StoreError:
     """SQLite's error as ours, saying what to do about it."""
     text = str(error)
     low = text.lower()
     if "not a database" in low:
         advice = "This file is not a database of haru_fsm. Give another one with --db sqlite:///FILE."
-    elif "malformed" in low or "corrupt" in low:
+    elif is_damage(error):
         advice = "The database is damaged. Restore it from a backup, or look with `haru verify`."
     elif "readonly" in low or "read-only" in low:
         advice = "The database cannot be written. Check the permissions of the file and of its folder."
