@@ -9,6 +9,7 @@ synchronous=FULL) and the same two commits a step. The two are measured in turns
     haru.py        the same on the engine, nothing left out
     durable.py     microseconds a step, steps a second, bytes, load times
     processor.py   guards, contents and validation of arguments, without a disk
+    resting.py     what 10,000 conversations at rest cost a process
     starting.py    import and `haru --help`, each in a process of its own
     figures.py     a figure, its target, and the table
 """
