@@ -163,10 +163,22 @@ def _connect(api_key: str | None, base_url: str | None) -> AsyncOpenAI:
     key = api_key or os.environ.get("OPENAI_API_KEY") or (NO_KEY if base_url else None)
     if key is None:
         raise ModelError("OpenAI needs a key: set OPENAI_API_KEY (or OPENAI_BASE_URL, for a server of your own).")
+    if base_url is not None and not _is_address(base_url):
+        raise ModelError(f"OPENAI_BASE_URL is {base_url!r}. Use an address such as http://localhost:8000/v1.")
+    if not key.isascii() or not key.isprintable():
+        raise ModelError("OPENAI_API_KEY holds characters that no key has. Copy it again, without what is around it.")
     try:
         return AsyncOpenAI(api_key=key, base_url=base_url)
     except Exception as error:
         raise ModelError(f"The OpenAI client cannot be set up: {scrub(str(error), key)}") from error
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def _translate(error: Exception) -> Problem:

@@ -187,6 +187,19 @@ def test_without_a_key_there_is_no_model(monkeypatch):
         OpenAIModel("m")
 
 
+@pytest.mark.parametrize("address", ["localhost:8000/v1", "ftp://x/v1", "http://", "http://[::1/v1", "api.openai.com"])
+def test_an_address_that_is_none_is_said_to_be_none(address):
+    with pytest.raises(ModelError, match="OPENAI_BASE_URL is"):
+        OpenAIModel("m", api_key=KEY, base_url=address)
+
+
+@pytest.mark.parametrize("key", ["열쇠-123", "sk-x\n", "sk-x\x00"])
+def test_a_key_that_no_header_can_hold_is_not_repeated(key):
+    with pytest.raises(ModelError, match="OPENAI_API_KEY") as complaint:
+        OpenAIModel("m", api_key=key)
+    assert key not in str(complaint.value)
+
+
 async def test_key_and_address_come_from_the_environment_and_a_server_of_ones_own_needs_no_key(monkeypatch):
     async with FakeOpenAI(lambda _body: reply("네.")) as openai:
         monkeypatch.setenv("OPENAI_BASE_URL", openai.base_url)
