@@ -214,14 +214,23 @@ class _Again:
     def _made(self, was: Step) -> Event | None:
         """The event that the state's work gives at once; None where it acts on the world, which it is kept from."""
         self._desk.journaled = was.event if isinstance(was.event, TicketOpened) else None
-        services = self._served()
+        conversation, services = self._as_it_was(was)
         try:
-            made = self._app.workflow.work[self._conversation.state](self._conversation, services)
+            made = self._app.workflow.work[conversation.state](conversation, services)
         except Exception as error:
             raise _Otherwise("event", was.event.kind, f"the work raises {error!r}") from error
         if inspect.iscoroutine(made):
             made.close()
         return made if isinstance(made, Event) else None
+
+    def _as_it_was(self, was: Step) -> tuple[Conversation, Services]:
+        """The first steps of a fork are its parent's: a ticket that was opened there has the parent's name on it."""
+        conversation, services = self._conversation, self._served()
+        ticket = was.event.ticket if isinstance(was.event, TicketOpened) else None
+        if ticket is not None and ticket.conversation_id != conversation.conversation_id:
+            conversation = replace(conversation, conversation_id=ticket.conversation_id, rehearsal=ticket.rehearsal)
+            services = replace(services, rehearsal=ticket.rehearsal)
+        return conversation, services
 
     def _asked(self, event: ModelAnswered | ToolsRequested | ModelFailed) -> None:
         request = self._request(event)

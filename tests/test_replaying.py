@@ -159,12 +159,15 @@ async def test_a_long_story_comes_out_the_same() -> None:
         await haru.ask("됐나요?", customer_id="C1", conversation_id="c-1")
         await haru.ask("그럼 이건요?", customer_id="C1", conversation_id="c-1")
         forked = await haru.fork("c-1", at=2)
+        late = await haru.fork("c-1", at=len((await stored_as(haru, "c-1")).steps))
+        assert late.ticket is not None
+        assert late.ticket.conversation_id == "c-1"
         adopted = await haru.adopt(
             [{"role": "user", "parts": [{"text": "안녕"}]}, {"role": "assistant", "parts": [{"text": "네"}]}],
             customer_id="C1",
         )
         await haru.ask("어디?", customer_id="C1", conversation_id=adopted.conversation_id)
-        for conversation_id in ("c-1", forked.conversation_id, adopted.conversation_id):
+        for conversation_id in ("c-1", *(run.conversation_id for run in (forked, late, adopted))):
             again = replay(haru.app, await stored_as(haru, conversation_id))
             assert again.identical, again.difference
 
