@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from haru_fsm.compaction import plan, transcript, with_summary
-from haru_fsm.contents import History, with_outcomes, written_at
+from haru_fsm.contents import History, written_at
 from haru_fsm.conversation import (
     JSON,
     Compaction,
@@ -97,14 +97,12 @@ class _Work:
     # -- requests
 
     async def _ask(self, compaction: Compaction | None) -> ModelOutcome:
-        if compaction is None and not self.behind:
+        if compaction is None:
             return await self.services.model.respond(self.request)
-        history = self.history if compaction is None else self.history.compacted(compaction)
-        contents = with_outcomes(history, self.settled).request()
-        left = max(1, self._left()) if self.behind else self.request.requests_left
-        return await self.services.model.respond(
-            replace(self.request, contents=contents, requests_left=left, timeout_s=self._left_s())
-        )
+        request = self.services.request(self.conversation, settled=self.settled, compaction=compaction)
+        if self.behind:
+            request = replace(request, requests_left=max(1, self._left()), timeout_s=self._left_s())
+        return await self.services.model.respond(request)
 
     def _left(self, *events: ModelEvent) -> int:
         """Requests that this piece of work may still make, after those behind it and these."""

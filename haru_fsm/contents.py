@@ -199,10 +199,13 @@ class History:
     def _executed(self, results: Sequence[ToolResult]) -> History:
         history = replace(self, results={result.position: result for result in results})
         doubtful = [each.position for each in results if each.status is ResultStatus.IN_DOUBT and self.open_calls]
-        if not doubtful:
+        if not doubtful and not self.marks.doubtful:
             return history
-        calls = {f"{self.asked}.{position}": len(self.contents) - 1 for position in doubtful}
-        return replace(history, marks=replace(self.marks, doubtful={**self.marks.doubtful, **calls}))
+        # A call that was begun before a resume may have been settled since.
+        known = {f"{self.asked}.{each.position}" for each in results}
+        calls = {call: place for call, place in self.marks.doubtful.items() if call not in known}
+        calls |= {f"{self.asked}.{position}": len(self.contents) - 1 for position in doubtful}
+        return replace(history, marks=replace(self.marks, doubtful=calls))
 
     def _observed(self, refusals: Mapping[int, str]) -> History:
         if not self.open_calls:

@@ -241,10 +241,7 @@ class _Again:
             self._listen(request, event)
 
     def _request(self, event: ModelEvent) -> ModelRequest:
-        """As it would be sent now. Where a history was compacted, how is the journal's: a model may have had a say."""
-        services, conversation = self._served(), self._conversation
-        contents = services.history(conversation).as_asked(event).request()
-        return replace(services.request(conversation), contents=contents)
+        return self._served().request(self._conversation, settled=event.settled, compaction=event.compaction)
 
     def _ran(self, event: ResultsEvent) -> None:
         _, request = last_request(self._conversation)

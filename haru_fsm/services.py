@@ -12,6 +12,7 @@ from haru_fsm.conversation import (
     JSON,
     ApprovalRequested,
     Awaited,
+    Compaction,
     Conversation,
     ResultStatus,
     Ticket,
@@ -77,15 +78,21 @@ class Services:
         self._folded = len(conversation.steps)
 
     def request(
-        self, conversation: Conversation, *, settled: dict[str, JSON] | None = None, tools_allowed: bool = True
+        self,
+        conversation: Conversation,
+        *,
+        settled: dict[str, JSON] | None = None,
+        compaction: Compaction | None = None,
+        tools_allowed: bool = True,
     ) -> ModelRequest:
-        """The next request to the model. `settled` are outcomes that have come to be known since the last one.
-
-        Tools are off where the run's last answer to a guard is the last word.
-        """
+        """The next request to the model. `settled` are outcomes that have come to be known since the last one;
+        `compaction` makes the history shorter for it. Tools are off where the run's last answer to a guard is the last
+        word."""
+        history = self.history(conversation)
+        history = history if compaction is None else history.compacted(compaction)
         return ModelRequest(
             system=self.system_prompt,
-            contents=with_outcomes(self.history(conversation), settled or {}).request(),
+            contents=with_outcomes(history, settled or {}).request(),
             declarations=self.tools.declarations,
             tools_allowed=tools_allowed and not has_last_word(conversation),
             requests_left=self.requests_left(conversation),

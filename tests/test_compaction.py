@@ -8,8 +8,19 @@ from hypothesis import strategies as st
 
 from haru_fsm.compaction import Room, plan, shorter, transcript, with_summary
 from haru_fsm.contents import History, written_at
-from haru_fsm.conversation import Compaction, ModelEvent, Step
+from haru_fsm.conversation import (
+    Compaction,
+    MessageReceived,
+    ModelEvent,
+    ObservationAppended,
+    ResultStatus,
+    Resumed,
+    Step,
+    ToolResult,
+    ToolsExecuted,
+)
 from haru_fsm.digest import HEAD, ids_of, lines_of, read_record, record, shortened
+from haru_fsm.models.scripted import calls
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.toolbox.cutting import size_of
 from tests.journals import JOURNALS, journaled
@@ -313,3 +324,16 @@ def test_a_note_is_never_longer_and_is_its_own_note(value) -> None:
         assert size_of(short) <= size_of(response)
         assert shortened(short) == short
         assert ("error" in short) == ("error" in response)
+
+
+# --------------------------------------------------------------------------- calls that a crash has left open
+
+
+def test_a_call_that_a_crash_left_open_stays_only_until_it_is_dealt_with() -> None:
+    request = calls(("pay", {"what": "A"}))
+    done = ToolResult(position=0, status=ResultStatus.DONE, response={"result": "paid"})
+    steps = journaled([MessageReceived(text="1"), request, Resumed(begun=("2.0",))])
+    assert folded(steps).marks.doubtful == {"2.0": 1}
+    assert folded(steps).stays == {0, 1}
+    steps = journaled([*(step.event for step in steps), ToolsExecuted(results=(done,)), ObservationAppended()])
+    assert folded(steps).marks.doubtful == {}

@@ -52,6 +52,8 @@ def test_the_threshold_is_a_share_of_the_window(limits, model, tokens) -> None:
         ("openai/GPT-4.1", 1_014_808),
         ("gpt-5-mini", 272_000),
         ("o3-mini", 100_000),
+        ("google/gemini-3-flash > openai/gpt-4o", 111_616),
+        ("gemini-3-flash + unheard-of", 1_048_576),
         ("offline", None),
         ("", None),
         ("gemini-3-flash > google/gpt-4o > offline", 111_616),

@@ -12,9 +12,10 @@ from haru_fsm import Limits
 from haru_fsm.asking import SUMMARISER
 from haru_fsm.clock import FakeClock
 from haru_fsm.contents import History
-from haru_fsm.conversation import FailureReason, ModelEvent, ModelFailed, Usage
+from haru_fsm.conversation import FailureReason, HistoryAdopted, ModelEvent, ModelFailed, Usage
 from haru_fsm.digest import HEAD
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
+from haru_fsm.replaying import replay
 from haru_fsm.stores import Outcome
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.comparing import plain
@@ -102,7 +103,7 @@ def test_runs_are_the_same_with_compaction_and_without(lines, questions, limits,
             said = [part.get("text") for content in request.contents for part in content["parts"]]
             assert said[0] == (HISTORY[0]["parts"][0]["text"] if adopted else questions[0])
             assert set(said) & set(questions)
-        assert _guards_judge_alike(short.steps)
+        assert _judged(short.steps) == _judged(_bald(short.steps))
 
     asyncio.run(run())
 
@@ -146,11 +147,16 @@ def _sent_again(steps, limits):
     return requests
 
 
-def _guards_judge_alike(steps):
-    workflow = bare(Limits(token_budget=10**6)).workflow
-    one = workflow.replay(workflow.begin("c", "C1"), tuple(steps))
-    other = workflow.replay(workflow.begin("c", "C1"), _bald(steps))
-    return one.memos == other.memos
+def _judged(steps, **limits):
+    """Where the table leads these events, and which guards trip, when they are judged again under other limits."""
+    workflow = bare(Limits(token_budget=3_000, **limits)).workflow
+    conversation = workflow.begin("c", "C1")
+    for step in steps:
+        if isinstance(step.event, HistoryAdopted):
+            conversation = workflow.adopt(conversation, step.event)
+        elif workflow.accepts(conversation.state, type(step.event)):
+            conversation = workflow.advance(conversation, step.event)
+    return [(step.state, step.trip, step.answer) for step in conversation.steps]
 
 
 async def test_a_long_run_sends_less_and_ends_alike() -> None:
@@ -196,6 +202,17 @@ async def test_a_fork_reads_what_its_parent_read() -> None:
         last = record.steps[-1].seq
         await haru.fork(done.conversation_id, at=last - 1)
     assert list(model.requests[-1].contents) == list(model.requests[-2].contents)
+
+
+async def test_a_replay_reads_what_was_read() -> None:
+    model, heard = ScriptedModel(looking(5)), []
+    async with engine(model, tools=Tools(look=long), **SMALL) as haru:
+        done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
+        record = await haru.store.load(done.conversation_id)
+        again = replay(haru.app, record, lambda request, _: heard.append(list(request.contents)))
+    assert compactions(record)
+    assert again.identical, again
+    assert heard == [list(request.contents) for request in model.requests]
 
 
 async def test_what_is_in_doubt_stays_in_sight_until_it_is_settled() -> None:
