@@ -37,11 +37,14 @@ def after(one: Asked, *decisions: tuple[bool, str]) -> Approvals:
     return Approvals.of("c", journal, TTL_S)
 
 
-@given(asked, asked)
-def test_an_approval_is_of_use_for_what_was_shown_and_for_nothing_else(one: Asked, other: Asked) -> None:
+@given(asked, asked, st.sets(st.sampled_from(["call", "tool", "arguments", "declaration"]), min_size=1))
+def test_an_approval_is_of_use_for_what_was_shown_and_for_nothing_else(
+    one: Asked, two: Asked, changed: set[str]
+) -> None:
     approvals = after(one, (True, ""))
     assert approvals.judge(one, NOW) is None
-    assume(dataclasses.astuple(one) != dataclasses.astuple(other))
+    other = dataclasses.replace(one, **{name: getattr(two, name) for name in changed})
+    assume(other != one)
     found = approvals.judge(other, NOW)
     assert isinstance(found, Awaited)
     assert found.digest != waiting(one).digest
