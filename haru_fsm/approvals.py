@@ -20,7 +20,9 @@ from haru_fsm.conversation import (
     Step,
     ToolResult,
     ToolsRequested,
+    awaited,
 )
+from haru_fsm.errors import UnknownCall
 
 NOBODY_ASKS = "It needs a person's approval, and this workflow has no way to ask for one."
 DENIED_NOTE = "It did not take place. Do not ask for it again; tell the customer, and offer what else can be done."
@@ -114,3 +116,20 @@ def expired(waiting: Iterable[Awaited], now: float) -> tuple[ApprovalDecided, ..
         for each in waiting
         if now >= each.expires_at
     )
+
+
+def waiting_for(conversation_id: str, steps: Sequence[Step], call: str) -> Awaited:
+    """What waits for approval under this name. Raises UnknownCall, with what there is to say about it."""
+    waiting = awaited(steps)
+    found = next((each for each in waiting if each.call == call), None)
+    if found is not None:
+        return found
+    decisions = (step.event for step in steps if isinstance(step.event, ApprovalDecided))
+    told = next((_told(event) for event in decisions if event.call == call), f"No call {call} waits for approval.")
+    there = f"Waiting: {', '.join(each.call for each in waiting)}." if waiting else "No call waits now."
+    raise UnknownCall(f"Conversation {conversation_id}: {told} {there}")
+
+
+def _told(event: ApprovalDecided) -> str:
+    how = "approved" if event.approved else "denied, for its time was up" if event.expired else "denied"
+    return f"Call {event.call} was {how}{f' by {event.by}' if event.by else ''}."

@@ -590,6 +590,12 @@ def held_messages(steps: Iterable[Step]) -> list[tuple[int, MessageHeld]]:
     return list(held.items())
 
 
+def is_held(steps: Iterable[Step], message_id: str | None) -> bool:
+    """Whether this message came in a pause, and was kept."""
+    held = (step.event for step in steps if isinstance(step.event, MessageHeld))
+    return message_id is not None and any(event.message_id == message_id for event in held)
+
+
 def self_contained(step: Step) -> Step:
     """The step for another database: its results stand in its own journal, for they are in no ledger there."""
     if not isinstance(step.event, ResultsEvent):

@@ -17,11 +17,10 @@ from typing import Any, Self
 from haru_fsm import leases
 from haru_fsm.adoption import repaired
 from haru_fsm.app import App
-from haru_fsm.approvals import expired
+from haru_fsm.approvals import expired, waiting_for
 from haru_fsm.clock import Clock, SystemClock
 from haru_fsm.conversation import (
     ApprovalDecided,
-    Awaited,
     Conversation,
     HistoryAdopted,
     MessageHeld,
@@ -30,6 +29,7 @@ from haru_fsm.conversation import (
     TicketClosed,
     awaited,
     content_text,
+    is_held,
     self_contained,
 )
 from haru_fsm.errors import (
@@ -143,7 +143,7 @@ class Engine:
                 continue
             if record is not None and known is not None:
                 return run_of(self._rebuilt(record), known)
-            if record is not None and record.summary.paused and _is_held(record, message_id):
+            if record is not None and record.summary.paused and is_held(record.steps, message_id):
                 return kept(self._rebuilt(record), message_id)
             worker = self._worker(record, conversation_id, customer_id, watch)
             try:
@@ -262,7 +262,7 @@ class Engine:
     async def _decide(self, conversation_id: str, call: str, watch: Watcher | None, **decision: Any) -> Run:
         while True:
             record = await self._at_rest(conversation_id, watch)
-            asked = _waiting_for(record, call)
+            asked = waiting_for(conversation_id, record.steps, call)
             if self._late(record):
                 with suppress(ConversationMoved):
                     await self._expire(record, watch)
@@ -425,29 +425,6 @@ def _conversation_for(customer_id: str, message_id: str | None) -> str:
     if message_id is None:
         return f"c-{secrets.token_hex(5)}"
     return "c-" + hashlib.blake2b(f"{customer_id}\x1f{message_id}".encode(), digest_size=5).hexdigest()
-
-
-def _waiting_for(record: Record, call: str) -> Awaited:
-    """What waits for approval under this name. Raises UnknownCall, with what there is to say about it."""
-    waiting = awaited(record.steps)
-    found = next((each for each in waiting if each.call == call), None)
-    if found is not None:
-        return found
-    decisions = (step.event for step in record.steps if isinstance(step.event, ApprovalDecided))
-    told = next((_decided(event) for event in decisions if event.call == call), f"No call {call} waits for approval.")
-    there = f"Waiting: {', '.join(each.call for each in waiting)}." if waiting else "No call waits now."
-    raise UnknownCall(f"Conversation {record.summary.conversation_id}: {told} {there}")
-
-
-def _decided(event: ApprovalDecided) -> str:
-    how = "approved" if event.approved else "denied, for its time was up" if event.expired else "denied"
-    return f"Call {event.call} was {how}{f' by {event.by}' if event.by else ''}."
-
-
-def _is_held(record: Record, message_id: str | None) -> bool:
-    """Whether this message is kept already, for the run after the one that waits."""
-    held = (step.event for step in record.steps if isinstance(step.event, MessageHeld))
-    return message_id is not None and any(event.message_id == message_id for event in held)
 
 
 def _run_with(record: Record | None, message_id: str | None) -> int | None:
