@@ -31,6 +31,11 @@ def check(
         workflow, certificate = _certified(given)
     except WorkflowError as error:
         return _refused(error, as_json)
+    from haru_fsm.certificate.claims import broken_claims
+
+    broken = broken_claims(workflow)
+    if broken:
+        return _refused(WorkflowError("\n".join(map(str, broken))), as_json)
     if as_json:
         say_json({"accepted": True, "certificate": certificate.model_dump(mode="json")})
     else:
