@@ -14,6 +14,7 @@ from haru_fsm.cli import (
     calling,
     checking,
     exits,
+    experimenting,
     looking,
     mending,
     options,
@@ -87,6 +88,7 @@ haru.command()(mending.export)
 haru.command("import")(mending.import_)
 haru.command()(mending.prune)
 haru.command()(proving.prove)
+haru.command()(experimenting.experiment)
 haru.command()(checking.check)
 haru.command()(checking.diagram)
 haru.command()(tools.tools)

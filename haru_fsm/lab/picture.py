@@ -1,0 +1,73 @@
+"""The plot of an experiment: what each setting saves, against the successes it may destroy. Needs the extra `lab`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from haru_fsm.errors import SettingsError
+from haru_fsm.lab.outcomes import Outcome, Share
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CLASSIC = "classic"
+PANELS = (
+    ("steps_saved", "steps saved (upper bound, % of all)"),
+    ("tokens_saved", "tokens saved (upper bound, % of all)"),
+)
+
+
+def draw(outcomes: Sequence[Outcome], path: Path, title: str) -> None:
+    """Write the plot as PNG: one curve for each family of settings, one point for each classic rule.
+
+    Raises SettingsError where matplotlib is not installed.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise SettingsError("The plot needs matplotlib: pip install 'haru-fsm[lab]', or leave it out.") from error
+    figure = Figure(figsize=(13, 6), layout="constrained")
+    FigureCanvasAgg(figure)
+    for place, (name, label) in enumerate(PANELS, 1):
+        axes = figure.add_subplot(1, 2, place)
+        _panel(axes, outcomes, name)
+        axes.set_xlabel("successful runs stopped, % (bars: Wilson 95 %)")
+        axes.set_ylabel(label)
+    figure.axes[0].legend(fontsize=8, loc="best")
+    figure.suptitle(title)
+    figure.savefig(path, dpi=130)
+
+
+def _panel(axes: Axes, outcomes: Sequence[Outcome], saved: str) -> None:
+    families = dict.fromkeys(one.family for one in outcomes if one.family != CLASSIC)
+    for family in families:
+        _curve(axes, [one for one in outcomes if one.family == family], saved, family)
+    for marker, one in zip("sDv^<>pP*", [one for one in outcomes if one.family == CLASSIC], strict=False):
+        _points(axes, [one], saved, one.name, marker, linestyle="none")
+    axes.grid(alpha=0.3)
+    axes.set_xlim(left=-0.2)
+    axes.set_ylim(bottom=0)
+
+
+def _curve(axes: Axes, members: Sequence[Outcome], saved: str, label: str) -> None:
+    ordered = sorted(members, key=lambda one: (one.successes_stopped.share, _share(one, saved).share))
+    _points(axes, ordered, saved, label, "o", linestyle="-" if len(ordered) > 1 else "none")
+
+
+def _points(axes: Axes, members: Sequence[Outcome], saved: str, label: str, marker: str, linestyle: str) -> None:
+    x = [100 * one.successes_stopped.share for one in members]
+    low = [max(0.0, at - 100 * one.successes_stopped.interval[0]) for at, one in zip(x, members, strict=True)]
+    high = [max(0.0, 100 * one.successes_stopped.interval[1] - at) for at, one in zip(x, members, strict=True)]
+    y = [100 * _share(one, saved).share for one in members]
+    axes.errorbar(
+        x, y, xerr=[low, high], label=label, marker=marker, linestyle=linestyle, capsize=2, elinewidth=0.7, alpha=0.85
+    )
+
+
+def _share(one: Outcome, name: str) -> Share:
+    share = getattr(one, name)
+    assert isinstance(share, Share)
+    return share

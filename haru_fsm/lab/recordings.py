@@ -1,0 +1,177 @@
+"""Recorded conversations as journals, whoever recorded them. A recording is made into events once and judged often."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from haru_fsm.conversation import (
+    JSON,
+    Event,
+    MessageReceived,
+    ModelAnswered,
+    ModelEvent,
+    ObservationAppended,
+    ResultStatus,
+    Step,
+    TicketClosed,
+    ToolResult,
+    ToolsExecuted,
+    ToolsRequested,
+    Usage,
+)
+from haru_fsm.errors import SettingsError
+from haru_fsm.json_safe import json_safe
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A reply with calls, and what they brought: the journal's lines of one step."""
+
+    asked: Step
+    brought: tuple[Step, ...]
+
+    @property
+    def chars(self) -> int:
+        """Characters that the model wrote and read in this turn."""
+        read = (
+            str(r.response)
+            for step in self.brought
+            if isinstance(step.event, ToolsExecuted)
+            for r in step.event.results
+        )
+        assert isinstance(self.asked.event, ToolsRequested)
+        return len(str(self.asked.event.content)) + sum(map(len, read))
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One conversation. `success` is what whoever recorded it said of it, or None; `facts` are the other labels."""
+
+    steps: tuple[Step, ...]
+    success: bool | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def runs(self) -> tuple[tuple[Turn, ...], ...]:
+        """The turns of each run: what lies between two messages of the customer."""
+        runs: dict[int, list[Turn]] = {}
+        turn: tuple[Step, list[Step]] | None = None
+        for step in self.steps:
+            turns = runs.setdefault(step.run, [])
+            if isinstance(step.event, ToolsRequested):
+                turn = (step, [])
+                turns.append(Turn(step, ()))
+            elif turn is not None and isinstance(step.event, ToolsExecuted | ObservationAppended):
+                turn[1].append(step)
+                turns[-1] = Turn(turn[0], tuple(turn[1]))
+        return tuple(tuple(turns) for turns in runs.values())
+
+    @property
+    def turns(self) -> int:
+        """Replies with calls, in all runs."""
+        return sum(map(len, self.runs))
+
+
+def from_steps(steps: Sequence[Step]) -> Recording:
+    """A conversation of our own. It succeeded where its last run ended in an answer; a ticket is no success."""
+    ended = bool(steps) and steps[-1].rests
+    success = isinstance(steps[-1].event, ModelAnswered | TicketClosed) if ended else None
+    return Recording(
+        tuple(step.model_copy(update={"asked": (), "trip": None, "answer": None}) for step in steps), success
+    )
+
+
+# --------------------------------------------------------------------------- JSON Lines
+
+
+def from_json_lines(path: Path) -> Iterator[Recording]:
+    """The recordings of a file, one a line, gzip or not: `{turns: [{role, text, thought, calls, responses, usage}]}`.
+
+    Roles are user, model and tool; a tool turn answers the calls of the model turn before it by position. All other
+    fields are labels; `success` says how it ended. Raises SettingsError for a file or a line that is no such thing.
+    """
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield _recording(line, f"{path}, line {number}")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read as JSON Lines: {error}") from error
+
+
+def _recording(line: str, where: str) -> Recording:
+    try:
+        told = json.loads(line)
+        turns = told.pop("turns")
+        events = [event for turn in turns for event in _events(turn)]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SettingsError(
+            f"{where} is no recording ({error!r}): it needs turns, each with a role (user, model, tool)."
+        ) from error
+    success = told.pop("success", None)
+    return Recording(tuple(_steps(events)), success if isinstance(success, bool) else None, told)
+
+
+def _events(turn: JSON) -> Iterator[Event]:
+    match turn["role"]:
+        case "user":
+            yield MessageReceived(text=str(turn.get("text") or ""))
+        case "model":
+            yield _said(turn)
+        case "tool":
+            yield ToolsExecuted(results=tuple(_results(turn.get("responses") or ())))
+            yield ObservationAppended()
+        case role:
+            raise ValueError(f"unknown role {role!r}")
+
+
+def _said(turn: JSON) -> ModelEvent:
+    text = "\n".join(filter(None, [turn.get("thought"), turn.get("text")]))
+    parts: list[JSON] = [{"text": text}] if text else []
+    wanted = turn.get("calls") or ()
+    for call in wanted:
+        args = call.get("args")
+        args = args if isinstance(args, dict) else {} if args is None else {"": args}
+        parts.append({"functionCall": {"name": str(call.get("name") or ""), "args": json_safe(args)}})
+    content = {"role": "model", "parts": parts}
+    usage = _usage(turn.get("usage"))
+    return ToolsRequested(content=content, usage=usage) if wanted else ModelAnswered(content=content, usage=usage)
+
+
+def _usage(told: Any) -> Usage:
+    """What was recorded of tokens; other recorders' names are understood, and what is not told is nothing."""
+    if not isinstance(told, dict):
+        return Usage()
+    names = {
+        "prompt": ("prompt", "prompt_tokens", "input_tokens"),
+        "answer": ("answer", "completion_tokens", "output_tokens"),
+    }
+    found = {
+        mine: next((told[name] for name in theirs if isinstance(told.get(name), int)), 0)
+        for mine, theirs in names.items()
+    }
+    return Usage(**found)
+
+
+def _results(responses: Iterable[JSON]) -> Iterator[ToolResult]:
+    for position, response in enumerate(responses):
+        failed = bool(response.get("is_error"))
+        said = json_safe(response.get("response"))
+        yield ToolResult(
+            position=position,
+            status=ResultStatus.FAILED if failed else ResultStatus.DONE,
+            response={"error" if failed else "result": said},
+        )
+
+
+def _steps(events: Iterable[Event]) -> Iterator[Step]:
+    run = 0
+    for seq, event in enumerate(events, 1):
+        run += isinstance(event, MessageReceived)
+        yield Step(seq=seq, run=max(1, run), event=event, source="", state="", rests=isinstance(event, ModelAnswered))
