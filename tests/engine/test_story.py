@@ -115,8 +115,10 @@ async def test_an_outcome_that_comes_after_the_engine_was_closed_leaves_the_call
     async with engine(model, tools=Tools(pay=slow), store=store, tool_timeout_s=0.05) as haru:
         doubtful = await haru.ask("A 결제해 주세요", customer_id="C1")
     let_go.set()
-    while not caplog.messages:
-        assert gone.wait(5)
+    assert gone.wait(5)
+    for _ in range(500):
+        if caplog.messages:
+            break
         await asyncio.sleep(0.01)
     assert "came after the engine was closed" in caplog.text
     assert "2.0" in caplog.text

@@ -233,6 +233,29 @@ async def test_a_tool_files_at_the_same_desk_as_the_engine(ends: list[str]) -> N
     assert run.ticket.ticket_id == "DESK-1"
 
 
+class Stuck:
+    """A blocking desk that has stored the ticket and then never comes back, the first time."""
+
+    def __init__(self) -> None:
+        self.filed: list[str] = []
+        self.let_go = threading.Event()
+
+    def open(self, ticket: Ticket) -> Ticket:
+        self.filed.append(ticket.key)
+        if len(self.filed) == 1:
+            self.let_go.wait(60)
+        return ticket
+
+
+async def test_a_desk_that_never_comes_back_is_given_up_and_asked_again() -> None:
+    desk = Stuck()
+    async with asyncio.timeout(30):
+        run = await desked([], desk=desk, tool_timeout_s=0.1).ask("도와주세요", customer_id="C1")
+    desk.let_go.set()
+    assert run.ticket is not None
+    assert desk.filed == [run.run_id, run.run_id]
+
+
 class Odd:
     """A desk that answers beside the point."""
 
