@@ -23,15 +23,15 @@ def make_tools(session):
 '''
 STATES = """
 from haru_fsm import Row, Workflow
-from haru_fsm.conversation import MessageReceived, ModelAnswered, ModelFailed, TicketOpened, ToolsExecuted, ToolsRequested
+from haru_fsm.conversation import MessageReceived, ModelAnswered, ModelFailed, TicketOpened, ToolsExecuted, ToolsRequested, last_request
 from haru_fsm.guards import StepBudget
 
 async def think(conversation, services) -> ModelAnswered | ToolsRequested | ModelFailed:
     return await services.model.respond(services.request(conversation))
 
 async def act(conversation, services) -> ToolsExecuted:
-    request = conversation.steps[-1]
-    return ToolsExecuted(results=await services.run_calls(conversation, request.seq, request.event.calls))
+    seq, request = last_request(conversation)
+    return ToolsExecuted(results=await services.run_calls(conversation, seq, request.calls))
 
 def escalate(conversation, services) -> TicketOpened:
     from haru_fsm.tickets import draft, notice
