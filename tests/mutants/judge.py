@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from haru_fsm import App, Engine, Limits, load_app
+from haru_fsm import App, Engine, Limits, load_app, tool
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import FailureReason, ModelFailed, Resumed, Usage
 from haru_fsm.errors import ConversationMoved, JournalDamaged
@@ -138,6 +138,35 @@ def judge_doubts(folder: Path) -> None:
         require(TWO[0] not in str(seen.requests[-1].contents), "a blocked message is sent again")
 
 
+def with_approval(session: Any) -> dict[str, Callable[..., Any]]:
+    """The three small tools, and one that waits for a person."""
+
+    @tool(read_only=False, approval=True)
+    def refund(what: str) -> str:
+        """Give the money back."""
+        return what
+
+    return {**{each.__name__: each for each in Tools().make(session)}, "refund": refund}
+
+
+def judge_approvals(folder: Path) -> None:
+    """What waits for a person is asked, runs once when they agree, and never when they do not; crashes or not."""
+    replies = (calls(("look", {"what": "A"}), ("refund", {"what": "A"})), answer("네."))
+    for agreed in (True, False):
+        for number in range(8):
+            crashes = (CrashPoint("write", number, "after"), CrashPoint("write", 1, "after")) if number else ()
+            with Ground(made().with_tools(with_approval), folder) as ground:
+                play = Play(replies=replies, decisions=(agreed,), crashes=crashes)
+                found = ground.judged(play, ALL_PROMISES)
+                require(found is None, tell(found) if found is not None else "")
+                seen = ground.perform(play)
+            ran = sum(each.name == "refund" for each in seen.happened)
+            asked = sum(step.event.kind == "approval_requested" for step in steps_of(seen))
+            require(
+                (ran, asked) == (int(agreed), 1), f"a person said {agreed}: it ran {ran} times, asked {asked} times"
+            )
+
+
 class Rival(MemoryStore):
     """A store in which somebody else has each claim first."""
 
@@ -232,6 +261,7 @@ def judge_hunts(folder: Path) -> None:
 PARTS: tuple[Callable[[Path], Any], ...] = (
     judge_restarts,
     judge_doubts,
+    judge_approvals,
     judge_races,
     judge_damage,
     judge_plays,
