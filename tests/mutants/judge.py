@@ -33,7 +33,7 @@ from haru_fsm.testing import (
 )
 from haru_fsm.testing.exhaustive import Explorer, alphabet
 from haru_fsm.testing.hunting import ALL_PROMISES, Ground
-from haru_fsm.testing.judgements import steps_of
+from haru_fsm.testing.judgements import doubtful, steps_of
 from haru_fsm.testing.telling import tell
 from tests.engine.shopless import Tools
 
@@ -162,9 +162,8 @@ def judge_approvals(folder: Path) -> None:
                 seen = ground.perform(play)
             ran = sum(each.name == "refund" for each in seen.happened)
             asked = sum(step.event.kind == "approval_requested" for step in steps_of(seen))
-            require(
-                (ran, asked) == (int(agreed), 1), f"a person said {agreed}: it ran {ran} times, asked {asked} times"
-            )
+            as_told = ran == agreed or (ran < agreed and doubtful(seen.record))
+            require(as_told and asked == 1, f"a person said {agreed}: it ran {ran} times, asked {asked} times")
 
 
 class Rival(MemoryStore):
