@@ -168,11 +168,12 @@ class Explorer:
         while waiting and not self.seen.broken:
             place = waiting.pop()
             rests = place.conversation.resting and not place.conversation.steps[-1].pauses
-            if rests or place.choices >= self.seen.depth:
+            events = [] if rests else list(self._given(place))
+            if rests or (place.choices >= self.seen.depth and len(events) > 1):
                 self._end(place)
                 done += place.share
             else:
-                waiting += self._next(place)
+                waiting += self._next(place, events)
             if self._on_tick is not None and self.seen.transitions >= self._ticked + TICKS:
                 self._ticked = self.seen.transitions
                 self._on_tick(done, self.seen.transitions)
@@ -188,8 +189,7 @@ class Explorer:
         if sum(step.rests and not step.pauses for step in place.conversation.steps) != 1:
             self._wrong(place, "it has more than one ending")
 
-    def _next(self, place: _Place) -> Iterator[_Place]:
-        events = list(self._given(place))
+    def _next(self, place: _Place, events: Sequence[Event]) -> Iterator[_Place]:
         chosen = place.choices + (len(events) > 1)
         for event in events:
             try:

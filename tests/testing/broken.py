@@ -21,6 +21,7 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     ToolsRequested,
     Trip,
+    last_request,
 )
 from haru_fsm.guards import Guard, ResumeBudget, StepBudget, UnfoundedTicketClaim
 from haru_fsm.services import Services
@@ -29,8 +30,14 @@ from haru_fsm.stores.memory import MemoryStore
 from states.append_observation import append_observation
 from states.await_model import await_model
 from states.escalate_ticket import escalate_ticket
-from states.execute_tools import execute_tools
 from tests.engine.shopless import Tools
+
+
+async def execute_tools(conversation: Conversation, services: Services) -> ToolsExecuted:
+    """The starter's work, for a table in which nothing waits for a person."""
+    seq, request = last_request(conversation)
+    return ToolsExecuted(results=await services.run_calls(conversation, seq, request.calls))
+
 
 WORK: dict[str, Callable[..., Any]] = {
     "AWAIT_MODEL": await_model,
