@@ -167,6 +167,30 @@ def test_a_plan_of_another_version_breaks_nothing(events, foreign) -> None:
     assert not history.contents or check_contents(list(history.request())) == []
 
 
+ANSWERED = [
+    {"role": "user", "parts": [{"text": "하나"}]},
+    {"role": "model", "parts": [{"text": "네."}]},
+    {"role": "user", "parts": [{"text": "둘"}]},
+    {"role": "model", "parts": [{"functionCall": {"name": "look"}}]},
+    {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {"result": 1}}}]},
+    {"role": "model", "parts": [{"text": "네."}]},
+]
+
+
+@pytest.mark.parametrize(
+    ("digested", "kept"),
+    [
+        pytest.param(5, (0, 3), id="a call without its response"),
+        pytest.param(5, (0, 4), id="a response without its call"),
+        pytest.param(4, (0,), id="a border within a pair"),
+        pytest.param(3, (0, 1), id="a call after a turn of the model"),
+    ],
+)
+def test_what_would_break_the_history_is_not_carried_out(digested, kept) -> None:
+    foreign = Compaction(until=5, digested=digested, kept=kept, record=record(["asked: 1"], [], 100))
+    assert list(shorter(ANSWERED, foreign)[0]) == ANSWERED
+
+
 # --------------------------------------------------------------------------- the order of things
 
 
