@@ -89,12 +89,19 @@ def _ends(seen: Performance) -> Iterator[str]:
         yield from _within(f"run {number} has", len(run), certificate.transitions.value, resumes, "transitions")
         yield from _within(f"run {number} made", _requests(run), certificate.http_requests.value, 0, "model requests")
         yield from _within(f"run {number} ran", _tool_runs(run), certificate.tool_calls.value, 0, "tool calls")
-        yield from _within(f"run {number} was resumed", resumes, certificate.resumes.value, 0, "times")
+        yield from _within(f"run {number} was resumed", resumes, _resumes(seen), 0, "times")
         asked = sum(request.run == number for request in seen.requests)
         pieces = _pieces(run)
         # A process that dies may have asked in vain, once; not every table journals that another one goes on.
         if asked > pieces + len(seen.deaths):
             yield f"run {number} asked the model {asked} times for {pieces} replies and {len(seen.deaths)} crashes"
+
+
+def _resumes(seen: Performance) -> float | None:
+    """How often a run may be resumed: by its table, or where that has no row for it by the limits."""
+    if any(row.event is Resumed for row in seen.app.workflow.rows):
+        return seen.certificate.resumes.value
+    return seen.app.limits.max_resumes + 1
 
 
 def _within(what: str, figure: float, bound: float | None, more: int, unit: str) -> Iterator[str]:

@@ -60,7 +60,7 @@ def test_a_guard_that_never_trips_is_seen_to_run_on(tmp_path: Path) -> None:
     assert len(told.splitlines()) <= 12, told
     assert "times in all" in told, "what repeats is told once"
 
-    (file,) = tmp_path.iterdir()
+    (file,) = tmp_path.glob("*.json")
     assert f"haru prove --replay {file}" in told
     with pytest.raises(AssertionError, match="run 1 went on after"):
         replay(small_app(budget=NeverTrips(4)), file)
@@ -124,7 +124,7 @@ async def test_an_assertion_runs_inside_an_event_loop_too() -> None:
 
 def test_korean_is_told_as_it_is_written(tmp_path: Path) -> None:
     told = failure(assert_every_run_ends, small_app(unfit=Never()), save_to=tmp_path, **ONE)
-    (file,) = tmp_path.iterdir()
+    (file,) = tmp_path.glob("*.json")
     assert "\\u" not in told
     assert "티켓" in told or "ticket" in told
     assert "\\u" not in file.read_text("utf-8")
