@@ -7,11 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from haru_fsm.compaction import Room, plan, shorter, transcript, with_summary
-from haru_fsm.contents import History, written_at
+from haru_fsm.contents import BLOCKED_LINE, History, written_at
 from haru_fsm.conversation import (
     Compaction,
+    FailureReason,
     MessageReceived,
     ModelEvent,
+    ModelFailed,
     ObservationAppended,
     ResultStatus,
     Resumed,
@@ -348,6 +350,15 @@ def test_a_note_is_never_longer_and_is_its_own_note(value) -> None:
         assert size_of(short) <= size_of(response)
         assert shortened(short) == short
         assert ("error" in short) == ("error" in response)
+
+
+def test_a_blocked_message_is_hidden_behind_the_record_too() -> None:
+    steps = journaled([MessageReceived(text="차단될 말"), ModelFailed(reason=FailureReason.PROMPT_BLOCKED)])
+    compacted = Compaction(until=3, digested=3, kept=(0,), record=record(["asked: 1"], [], 100))
+    told = History(contents=tuple(ANSWERED[:1] + ANSWERED[3:]))
+    left = told.compacted(compacted).fold(steps[1]).contents
+    assert left[0]["parts"] == [{"text": BLOCKED_LINE}]
+    assert HEAD in str(left[1])
 
 
 # --------------------------------------------------------------------------- calls that a crash has left open

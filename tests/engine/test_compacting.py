@@ -294,6 +294,16 @@ async def test_a_second_try_is_charged_like_a_re_ask(limits) -> None:
     assert done.steps == len(model.requests) == 6
 
 
+async def test_the_same_contents_are_not_sent_again() -> None:
+    model = ScriptedModel([*looking(3)[:-1], too_large(), "네."])
+    limits = {"compact_at_tokens": 1, "keep_recent_contents": 1}
+    async with engine(model, tools=Tools(look=lambda _: "배송중 " * 60), **limits) as haru:
+        done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
+        record = await haru.store.load(done.conversation_id)
+    assert compactions(record), "what could be cut was cut before the refusal"
+    assert (done.state, done.steps, len(model.requests)) == ("ESCALATE_TICKET", 4, 4)
+
+
 # --------------------------------------------------------------------------- summaries
 
 
