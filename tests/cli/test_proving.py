@@ -15,6 +15,11 @@ CAREFUL = STATES.replace(
     'Row(ModelAnswered, "THINK", "TICKET", when=UnfoundedTicketClaim()), Row(ModelAnswered, "THINK", "DONE", rests=True)',
 ).replace("import StepBudget", "import StepBudget, UnfoundedTicketClaim")
 CAREFUL = CAREFUL.replace("ticket = draft(", "ticket = services.open_ticket(draft(").replace(".now())", ".now()))")
+# The last step of a run that was taken up again is `resumed`, and no request.
+CAREFUL = CAREFUL.replace("request = conversation.steps[-1]", "seq, request = last_request(conversation)")
+CAREFUL = CAREFUL.replace("request.seq, request.event.calls", "seq, request.calls").replace(
+    "ToolsExecuted, ToolsRequested\n", "ToolsExecuted, ToolsRequested, last_request\n", 1
+)
 LAX = """
 from dataclasses import dataclass
 from haru_fsm.guards import StepBudget
