@@ -130,8 +130,10 @@ def refuser(tools: Sequence[Declaration]) -> Replies:
 
 def claimant(tools: Sequence[Declaration]) -> Replies:
     """Claims a ticket that nobody has opened."""
-    numbers = st.integers(0, 10**10 - 1).map("티켓 HT-{:010d}을 접수했습니다.".format)
-    return (st.sampled_from(TICKET_CLAIMS) | numbers).map(lambda text: [answer(text)])
+    numbers = st.integers(0, 10**10 - 1).map("HT-{:010d}".format)
+    words = st.sampled_from(("티켓 {}을 접수했습니다.", "접수 번호는 {}입니다."))
+    numbered = st.builds(lambda said, number: said.format(number), words, numbers)
+    return (st.sampled_from(TICKET_CLAIMS) | numbered).map(lambda text: [answer(text)])
 
 
 def worker(tools: Sequence[Declaration]) -> Replies:

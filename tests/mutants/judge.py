@@ -65,6 +65,8 @@ def plays() -> Iterator[tuple[dict[str, Any], Play]]:
     yield {}, Play(messages=TWO, replies=(ModelFailed(reason=FailureReason.SERVER),))
     for text in ("티켓 HT-0000000001을 접수했습니다.", "상담 티켓이 접수되었습니다."):
         yield {}, Play(replies=(answer(text),))
+    yield {}, Play(replies=(answer("접수 번호는 HT-0000000001입니다."),))
+    yield {}, Play(replies=(calls(PAY), answer("티켓 HT-0000000001을 접수했습니다.")))
     for limits in ({"max_steps": 4}, {"max_tool_calls": 3}, {"token_budget": 700}, {"cost_budget_usd": 0.05}):
         yield limits, Play(messages=TWO, replies=DRIFT, behaviours=FRESH)
         yield limits, Play(messages=TWO, replies=DRIFT, behaviours=FRESH, crashes=(CrashPoint("write", 7, "after"),))
