@@ -88,15 +88,19 @@ class Trail(NamedTuple):
         """The trail after one more step."""
         event = step.event
         if type(event) is ToolsRequested:
-            exchanges = (*self.exchanges[1 - REPLIES :], Exchange(event))
-            if self.vain and self.new(event):
-                return self._replace(exchanges=exchanges, vain=0, heeded=True)
-            return self._replace(exchanges=exchanges)
+            return self._ask(event)
         if type(event) is ToolsExecuted:
             return self._learn(event.results)
         if type(event) is ObservationAppended and event.refusals:
             return self._refuse()
         return self
+
+    def _ask(self, event: ToolsRequested) -> Trail:
+        known, older, before, unchanged, told, failed, unusable, vain, heeded = self
+        if vain and self.new(event):
+            vain, heeded = 0, True
+        exchanges = (*before[1 - REPLIES :], Exchange(event))
+        return Trail(known, older, exchanges, unchanged, told, failed, unusable, vain, heeded)
 
     def repeats(self, calls: Iterable[Hashable]) -> int:
         """How often in a row each of these calls has brought the same, at the least; 0 where one is new."""

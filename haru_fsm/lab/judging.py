@@ -15,8 +15,10 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from haru_fsm.conversation import ObservationAppended, Step, ToolsRequested, Trip
+from haru_fsm.guards.budgets import Deadline
 from haru_fsm.guards.folds import Folds
-from haru_fsm.guards.guard import atoms
+from haru_fsm.guards.guard import Guard, atoms
+from haru_fsm.guards.trail import OfTrail
 from haru_fsm.guards.verdicts import Verdict, verdict
 from haru_fsm.lab.recordings import Recording, Turn
 from haru_fsm.machine import Row, Workflow
@@ -82,6 +84,7 @@ class Table:
     def __init__(self, workflow: Workflow) -> None:
         rows = _rows(workflow)
         self.folds = Folds([guard for row in rows for guard in atoms(row.when)])
+        self._quiet = not any(_heeds_observations(guard) for guard in self.folds.guards)
         self._asked = tuple(
             _Asked(verdict(row.when, self.folds.places) if row.when else None, _kind(row)) for row in rows
         )
@@ -112,7 +115,7 @@ class Table:
         step = step.model_copy(update={"asked": tuple(asked)}) if asked else step
         memos = after(memos, step, step.run)
         if trip is None:
-            for each in turn.brought:
+            for each in turn.results if self._quiet else turn.brought:
                 memos = after(memos, each, step.run)
             return memos, None
         kind = row.kind or Kind.STOP
@@ -129,6 +132,13 @@ def _kind(row: Row) -> Kind | None:
     if row.when is None:
         return None
     return Kind.NUDGE if row.answer is not None else Kind.STOP
+
+
+def _heeds_observations(guard: Guard) -> bool:
+    """Whether an observation that refuses nothing can change this guard's memo; a recorded one takes no time."""
+    return not isinstance(guard, OfTrail | Deadline) and (
+        guard.folds is None or issubclass(ObservationAppended, guard.folds)
+    )
 
 
 def _refused(step: Step) -> Step:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from haru_fsm.errors import SettingsError
 from haru_fsm.lab.outcomes import Outcome, Share
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CLASSIC = "classic"
+APP = "app"
+"""The family of settings that are named one by one; each is a point of its own."""
 PANELS = (
     ("steps_saved", "steps saved (upper bound, % of all)"),
     ("tokens_saved", "tokens saved (upper bound, % of all)"),
@@ -44,9 +46,12 @@ def draw(outcomes: Sequence[Outcome], path: Path, title: str) -> None:
 def _panel(axes: Axes, outcomes: Sequence[Outcome], saved: str) -> None:
     families = dict.fromkeys(one.family for one in outcomes if one.family != CLASSIC)
     for family in families:
-        _curve(axes, [one for one in outcomes if one.family == family], saved, family)
+        if family != APP:
+            _curve(axes, [one for one in outcomes if one.family == family], saved, family)
     for marker, one in zip("sDv^<>pP*", [one for one in outcomes if one.family == CLASSIC], strict=False):
         _points(axes, [one], saved, one.name, marker, linestyle="none")
+    for one in [one for one in outcomes if one.family == APP]:
+        _points(axes, [one], saved, one.name, "*", linestyle="none", markersize=14, zorder=5)
     axes.grid(alpha=0.3)
     axes.set_xlim(left=-0.2)
     axes.set_ylim(bottom=0)
@@ -57,14 +62,12 @@ def _curve(axes: Axes, members: Sequence[Outcome], saved: str, label: str) -> No
     _points(axes, ordered, saved, label, "o", linestyle="-" if len(ordered) > 1 else "none")
 
 
-def _points(axes: Axes, members: Sequence[Outcome], saved: str, label: str, marker: str, linestyle: str) -> None:
+def _points(axes: Axes, members: Sequence[Outcome], saved: str, label: str, marker: str, **style: Any) -> None:
     x = [100 * one.successes_stopped.share for one in members]
     low = [max(0.0, at - 100 * one.successes_stopped.interval[0]) for at, one in zip(x, members, strict=True)]
     high = [max(0.0, 100 * one.successes_stopped.interval[1] - at) for at, one in zip(x, members, strict=True)]
     y = [100 * _share(one, saved).share for one in members]
-    axes.errorbar(
-        x, y, xerr=[low, high], label=label, marker=marker, linestyle=linestyle, capsize=2, elinewidth=0.7, alpha=0.85
-    )
+    axes.errorbar(x, y, xerr=[low, high], label=label, marker=marker, capsize=2, elinewidth=0.7, alpha=0.85, **style)
 
 
 def _share(one: Outcome, name: str) -> Share:

@@ -36,6 +36,11 @@ class Turn:
     asked: Step
     brought: tuple[Step, ...]
 
+    @cached_property
+    def results(self) -> tuple[Step, ...]:
+        """What it brought, without observations that only say so."""
+        return tuple(step for step in self.brought if not _says_only_so(step.event))
+
     @property
     def chars(self) -> int:
         """Characters that the model wrote and read in this turn."""
@@ -47,6 +52,10 @@ class Turn:
         )
         assert isinstance(self.asked.event, ToolsRequested)
         return len(str(self.asked.event.content)) + sum(map(len, read))
+
+
+def _says_only_so(event: Event) -> bool:
+    return isinstance(event, ObservationAppended) and not event.refusals
 
 
 @dataclass(frozen=True)
