@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bench import calls, durable, processor, resting, starting
+from bench import calls, durable, lab, processor, resting, starting
 from bench.figures import Figure, as_json, machine, show
 from bench.measuring import Plan
 
@@ -35,6 +35,7 @@ def _measured(plan: Plan) -> Iterator[Figure]:
     yield from processor.figures(plan)
     yield from calls.figures(plan)
     yield from resting.figures(plan)
+    yield from lab.figures(plan)
     yield from starting.figures(plan)
 
 

@@ -23,7 +23,9 @@ Told = Callable[[int], None]
 
 def rules(plan: Plan, workflow: Callable[[Limits], Workflow]) -> list[tuple[str, str, Rule]]:
     """Every rule with its name and its family. `workflow` makes the app's table under some limits."""
-    settings = [(one.name, one.family, Table(workflow(one.for_recordings()))) for one in plan.all_settings()]
+    settings = [
+        (one.name, one.family, Table(workflow(one.for_recordings()), one.without)) for one in plan.all_settings()
+    ]
     classics = [(name, CLASSIC, rule) for name, rule in CLASSICS.items()] if plan.classics else []
     return [*settings, *classics]
 

@@ -9,15 +9,17 @@ as if nobody had spoken. So a loop that the recording shows to go on is the stub
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any, Protocol
 
 from haru_fsm.conversation import ObservationAppended, Step, ToolsRequested, Trip
 from haru_fsm.guards.budgets import Deadline
 from haru_fsm.guards.folds import Folds
-from haru_fsm.guards.guard import Guard, atoms
+from haru_fsm.guards.guard import AllOf, AnyOf, Guard, atoms
 from haru_fsm.guards.trail import OfTrail
 from haru_fsm.guards.verdicts import Verdict, verdict
 from haru_fsm.lab.recordings import Recording, Turn
@@ -79,10 +81,10 @@ class _Asked:
 
 
 class Table:
-    """The guards of a workflow's table as a rule."""
+    """The guards of a workflow's table as a rule; `without` names classes of guards that are left out of it."""
 
-    def __init__(self, workflow: Workflow) -> None:
-        rows = _rows(workflow)
+    def __init__(self, workflow: Workflow, without: Collection[str] = ()) -> None:
+        rows = [row for row in map(partial(_left, without=without), _rows(workflow)) if row is not None]
         self.folds = Folds([guard for row in rows for guard in atoms(row.when)])
         self._quiet = not any(_heeds_observations(guard) for guard in self.folds.guards)
         self._asked = tuple(
@@ -126,6 +128,25 @@ def _rows(workflow: Workflow) -> tuple[Row, ...]:
     """The rows that are asked about a reply with calls, in the state whose work gives it."""
     state = next(state for state, events in workflow.gives.items() if ToolsRequested in events)
     return workflow.rows_for(state, ToolsRequested)
+
+
+def _left(row: Row, without: Collection[str]) -> Row | None:
+    """The row without these guards; None where its condition can then never hold."""
+    if row.when is None or not without:
+        return row
+    when = _spared(row.when, without)
+    return dataclasses.replace(row, when=when) if when is not None else None
+
+
+def _spared(guard: Guard, without: Collection[str]) -> Guard | None:
+    match guard:
+        case AnyOf(guards=parts):
+            left = [part for part in (_spared(part, without) for part in parts) if part is not None]
+            return AnyOf(*left) if left else None
+        case AllOf(guards=parts):
+            left = [part for part in (_spared(part, without) for part in parts) if part is not None]
+            return AllOf(*left) if len(left) == len(parts) else None
+    return None if type(guard).__name__ in without else guard
 
 
 def _kind(row: Row) -> Kind | None:

@@ -40,6 +40,8 @@ from haru_fsm.limits import Limits
 
 UNLIMITED = {"max_steps": 1_000_000, "max_tool_calls": 1_000_000}
 """Budgets are no question of recordings: they are far away unless a setting says otherwise."""
+BUDGETS = {"max_steps": "StepBudget", "max_tool_calls": "ToolCallBudget"}
+"""The guards of those limits."""
 
 
 class Strict(BaseModel):
@@ -69,10 +71,16 @@ class Setting(Strict):
     name: str
     limits: dict[str, Any] = Field(default_factory=dict)
     family: str = "app"
+    without: tuple[str, ...] = ()
+    """Classes of guards that are left out of the table: what does each contribute? For recordings only."""
 
     def for_recordings(self) -> Limits:
         """The limits under which recordings are judged."""
         return Limits(**{**UNLIMITED, **self.limits})
+
+    def left_out(self) -> tuple[str, ...]:
+        """What is left out of the table, budgets that nobody set among it: they would never trip."""
+        return (*self.without, *(guard for limit, guard in BUDGETS.items() if limit not in self.limits))
 
 
 class Live(Strict):

@@ -68,6 +68,16 @@ def test_the_lab_judges_as_the_machine_does(tmp_path: Path, letters: str) -> Non
     assert told(recorded) == marks
 
 
+def test_guards_can_be_left_out_to_see_what_they_contribute(tmp_path: Path) -> None:
+    cycle, loop = recording(tmp_path, "abcabc"), recording(tmp_path, "aaa")
+    bare_table = Table(DEFAULT, without=["CallCycle"])
+    assert TABLE.judge(cycle).first(0) == 5
+    assert bare_table.judge(cycle).first(0) is None
+    assert bare_table.judge(loop).first(0) == 2
+    nothing = ["CallCycle", "RepeatedCall", "NoProgress", "FailingCalls", "UnusableCalls"]
+    assert Table(DEFAULT, without=nothing).judge(loop).marks == ()
+
+
 def test_each_message_begins_a_run_of_its_own(tmp_path: Path) -> None:
     turns = [*line("aa")["turns"], *line("aa")["turns"]]
     [recorded] = from_json_lines(written(tmp_path / "two.jsonl.gz", [{"turns": turns, "success": True}]))

@@ -1,0 +1,66 @@
+"""Recorded steps that the guard lab judges in a second, on one core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from bench import haru, workload
+from bench.figures import Figure, Target
+from bench.measuring import Plan, processor_us, tell
+from haru_fsm.conversation import (
+    Event,
+    MessageReceived,
+    ObservationAppended,
+    ResultStatus,
+    Step,
+    ToolResult,
+    ToolsExecuted,
+    ToolsRequested,
+)
+from haru_fsm.lab.judging import Kind, Table
+from haru_fsm.lab.recordings import Recording
+
+PLAIN_PER_S = 100_000
+WITH_TEXT_PER_S = 10_000
+TURNS = 10
+BUDGETS = ("StepBudget", "ToolCallBudget")
+"""Left out, as `haru experiment` does: budgets that nobody has set never trip."""
+TEXTS = ("SimilarThoughts", "NoProgress")
+"""The guards that compare texts: thoughts, and the wording of calls."""
+
+
+def figures(plan: Plan) -> Iterator[Figure]:
+    """Steps judged in a second by the default table, without the guards that compare texts and with them.
+
+    Two of three recordings always ask for something new; the third is a loop, in which texts are compared.
+    """
+    tell("the guard lab")
+    recordings = [_recording(loops=number % 3 == 0) for number in range(plan.samples)]
+    workflow = haru.app().workflow
+    for name, without, bound in (("without texts", TEXTS, PLAIN_PER_S), ("all loop guards", (), WITH_TEXT_PER_S)):
+        table = Table(workflow, (*BUDGETS, *without))
+        turns = sum(_judged(table, one) for one in recordings) / len(recordings)
+        each = processor_us(partial(_judgings, table, recordings), plan.repetitions)
+        yield Figure("the guard lab", name, turns / each * 1e6, "steps/s", target=Target(bound, least=True))
+
+
+def _judged(table: Table, recording: Recording) -> int:
+    """Turns up to the one at which it is stopped, or all of them."""
+    stop = table.judge(recording).first(0, Kind.STOP)
+    return recording.turns if stop is None else stop + 1
+
+
+def _judgings(table: Table, recordings: Sequence[Recording]) -> list[Callable[[], object]]:
+    return [partial(table.judge, recording) for recording in recordings]
+
+
+def _recording(*, loops: bool) -> Recording:
+    """A question, and turns that ask for one page after the other, or for the same one again."""
+    pages = [min(turn, 3) if loops else turn for turn in range(TURNS)]
+    events: list[Event] = [MessageReceived(text=workload.QUESTION)]
+    for page in pages:
+        done = ToolResult(position=0, status=ResultStatus.DONE, response={"result": workload.page(page)})
+        events += [ToolsRequested(content=workload.reply(page, page + 1)), ToolsExecuted(results=(done,))]
+        events.append(ObservationAppended())
+    return Recording(tuple(Step(seq=n, run=1, event=e, source="", state="") for n, e in enumerate(events, 1)))
