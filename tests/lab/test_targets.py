@@ -10,7 +10,6 @@ import pytest
 from haru_fsm import Limits
 from haru_fsm.lab.experiment import cases, judged
 from haru_fsm.lab.judging import Table
-from haru_fsm.lab.outcomes import Outcome
 from haru_fsm.lab.plan import Plan, Source
 from tests.engine.shopless import bare
 
@@ -23,24 +22,17 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def outcome() -> Outcome:
-    def no_store(url: str):
-        raise AssertionError(url)
+def no_store(url: str):
+    raise AssertionError(url)
 
+
+def test_successes_are_left_alone_and_loops_are_nudged_in_time_and_ended() -> None:
     sources = tuple(Source(file=DATA / name, detection_only={"strategy": "try-again"}) for name in NAMES)
     found = asyncio.run(cases(Plan(sources=sources), no_store))
     table = Table(bare(Limits(max_steps=1000, max_tool_calls=1000)).workflow)
     [told] = judged([("default", "app", table)], found)
-    return told
-
-
-def test_at_most_three_of_the_successes_are_stopped(outcome: Outcome) -> None:
-    assert outcome.successes_stopped.of == 819
-    assert outcome.successes_stopped.count <= 3
-
-
-def test_true_loops_are_nudged_in_time_and_ended_when_they_go_on(outcome: Outcome) -> None:
-    assert outcome.loops_on_time.of > 5000
-    assert outcome.loops_on_time.share >= 0.95
-    assert outcome.loops_ended.share >= 0.99
+    assert told.successes_stopped.of == 819
+    assert told.successes_stopped.count <= 3
+    assert told.loops_on_time.of > 5000
+    assert told.loops_on_time.share >= 0.95
+    assert told.loops_ended.share >= 0.99
