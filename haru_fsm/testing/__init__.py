@@ -3,13 +3,13 @@
     assert_every_run_ends, assert_effects_once, assert_valid_history, assert_scoped    one line each in a test
     replay                                        a conversation that one of them has kept, once more
     model_replies, tool_behaviours, limits, crash_points, customer_messages           strategies for hypothesis
-    Play, Finding, FakeGemini, load_copy          their parts, and a Gemini of one's own
+    Play, Finding, load_copy, FakeGemini, FakeOpenAI      their parts, and a model's server of one's own
 
     plays, behaviours, crashes                    what happens in a conversation, as data
     driving, judgements, comparing, telling       the driver, what must be true, and how it is told
     personas, strategies, hunting, scoping        at random, and down to the shortest
     exhaustive, kills                             the other two sources of events
-    fake_gemini, local_http, strict               the API and its rule book
+    fake_gemini, fake_openai, scripted_http, local_http, strict, strict_openai        the APIs and their rule books
     plugin                                        fixtures for pytest
 
 Names are loaded when they are first used; the strategies need the extra `haru-fsm[testing]`.
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from haru_fsm.testing.copies import copy_app, load_copy
     from haru_fsm.testing.crashes import CrashPoint
     from haru_fsm.testing.fake_gemini import FakeGemini
+    from haru_fsm.testing.fake_openai import FakeOpenAI
     from haru_fsm.testing.personas import PERSONAS
     from haru_fsm.testing.plays import Finding, Play
     from haru_fsm.testing.strategies import (
@@ -47,6 +48,7 @@ _HOMES = {
     "CrashPoint": "crashes",
     "Does": "behaviours",
     "FakeGemini": "fake_gemini",
+    "FakeOpenAI": "fake_openai",
     "Finding": "plays",
     "Play": "plays",
     "assert_effects_once": "assertions",
@@ -70,6 +72,7 @@ __all__ = [
     "CrashPoint",
     "Does",
     "FakeGemini",
+    "FakeOpenAI",
     "Finding",
     "Play",
     "assert_effects_once",
