@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from haru_fsm.certificate.histories import made_up
+from haru_fsm.certificate.histories import made_up, whole
 from haru_fsm.conversation import Event, Step
 from haru_fsm.guards.guard import Counted, Guard, atoms
 from haru_fsm.machine import Workflow
@@ -94,6 +94,8 @@ class _Trial:
                 try:
                     trip = guard.judge(memo, made)
                 except Exception as error:
+                    if not whole(made):
+                        return None
                     return BrokenClaim(guard, count, tuple(history), made, repr(error))
                 if trip is None and count >= limit:
                     return BrokenClaim(guard, count, tuple(history), made)

@@ -9,6 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from haru_fsm.conversation import (
+    ApprovalDecided,
+    ApprovalRequested,
+    Awaited,
     Event,
     MessageReceived,
     ModelAnswered,
@@ -27,13 +30,18 @@ from haru_fsm.conversation import (
 
 
 def made_up(event: type[Event], draw: random.Random) -> Event:
-    """Some event of this kind. One that is not known here is made without any field, checked or not."""
+    """Some event of this kind. One that is not known here is made without any field, and may not be `whole`."""
     if event in _MAKERS:
         return _MAKERS[event](draw)
     try:
         return event()  # type: ignore[call-arg]
     except ValidationError:
         return event.model_construct(kind=str(event.model_fields["kind"].default))
+
+
+def whole(event: Event) -> bool:
+    """Whether the event has all its fields; a guard that cannot judge one without them is not to blame."""
+    return all(hasattr(event, name) for name in type(event).model_fields)
 
 
 def _spent(draw: random.Random) -> dict[str, Any]:
@@ -70,6 +78,14 @@ def _executed(draw: random.Random) -> Event:
     return ToolsExecuted(results=results, took_ms=draw.choice([0, 900]))
 
 
+def _waiting(draw: random.Random) -> Event:
+    waiting = tuple(
+        Awaited(position=position, call=f"1.{position}", tool="f", args={}, digest="d", expires_at=1.0)
+        for position in range(draw.choice([1, 1, 2, 3]))
+    )
+    return ApprovalRequested(waiting=waiting, results=())
+
+
 def _ticket(draw: random.Random) -> Event:
     texts = dict.fromkeys(("ticket_id", "key", "conversation_id", "customer_id", "category", "urgency", "summary"), "t")
     return TicketOpened(ticket=Ticket(**texts), notice="t")
@@ -81,6 +97,8 @@ _MAKERS: Mapping[type[Event], Callable[[random.Random], Event]] = {
     ModelFailed: lambda draw: ModelFailed(reason="empty", **_spent(draw)),
     ToolsRequested: _requested,
     ToolsExecuted: _executed,
+    ApprovalRequested: _waiting,
+    ApprovalDecided: lambda draw: ApprovalDecided(call="1.0", digest="d", approved=draw.random() < 0.5),
     ObservationAppended: lambda draw: ObservationAppended(refusals={0: "no"} if draw.random() < 0.3 else {}),
     Resumed: lambda draw: Resumed(),
     TicketOpened: _ticket,
