@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from haru_fsm.errors import SettingsError
+from haru_fsm.lab.cassettes import from_cassette
 from haru_fsm.lab.classics import CLASSICS
 from haru_fsm.lab.judging import Rule, Table
 from haru_fsm.lab.outcomes import Case, Outcome, outcome
@@ -44,6 +45,10 @@ async def _of(source: Source, open_store: Callable[[str], Store]) -> AsyncIterat
     if source.file is not None:
         for recording in from_json_lines(source.file):
             yield Case(recording, counts=not _only_detection(source, recording))
+        return
+    if source.cassette is not None:
+        for recording in from_cassette(source.cassette):
+            yield Case(recording)
         return
     store = open_store(source.database or "")
     try:

@@ -51,17 +51,18 @@ class Strict(BaseModel):
 
 
 class Source(Strict):
-    """Where recordings come from: a file of JSON Lines, or the database of an app."""
+    """Where recordings come from: a file of JSON Lines, a cassette, or the database of an app."""
 
     file: Path | None = None
+    cassette: Path | None = None
     database: str | None = None
     detection_only: dict[str, Any] = Field(default_factory=dict)
     """Labels of recordings whose success says nothing of what a stop would have destroyed."""
 
     @model_validator(mode="after")
     def _one(self) -> Source:
-        if (self.file is None) == (self.database is None):
-            raise ValueError("a source is either a file or a database")
+        if sum(place is not None for place in (self.file, self.cassette, self.database)) != 1:
+            raise ValueError("a source is either a file, a cassette or a database")
         return self
 
 
@@ -133,8 +134,9 @@ def read_plan(path: Path) -> Plan:
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         raise SettingsError(f"{path} is no experiment: {told}") from error
-    sources = tuple(
-        source.model_copy(update={"file": path.parent / source.file}) if source.file else source
-        for source in plan.sources
-    )
-    return plan.model_copy(update={"sources": sources})
+    return plan.model_copy(update={"sources": tuple(_placed(source, path.parent) for source in plan.sources)})
+
+
+def _placed(source: Source, folder: Path) -> Source:
+    files = {name: folder / place for name in ("file", "cassette") if (place := getattr(source, name)) is not None}
+    return source.model_copy(update=files)

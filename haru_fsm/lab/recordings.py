@@ -124,7 +124,7 @@ def _recording(line: str, where: str) -> Recording:
             f"{where} is no recording ({error!r}): it needs turns, each with a role (user, model, tool)."
         ) from error
     success = told.pop("success", None)
-    return Recording(tuple(_steps(events)), success if isinstance(success, bool) else None, told)
+    return Recording(tuple(in_order(events)), success if isinstance(success, bool) else None, told)
 
 
 def _events(turn: JSON) -> Iterator[Event]:
@@ -179,7 +179,8 @@ def _results(responses: Iterable[JSON]) -> Iterator[ToolResult]:
         )
 
 
-def _steps(events: Iterable[Event]) -> Iterator[Step]:
+def in_order(events: Iterable[Event]) -> Iterator[Step]:
+    """The events as a journal; each message begins a run."""
     run = 0
     for seq, event in enumerate(events, 1):
         run += isinstance(event, MessageReceived)

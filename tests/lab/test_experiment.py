@@ -71,7 +71,7 @@ def test_live_runs_say_how_each_setting_ends_them(tmp_path: Path, capsys: pytest
     [
         ("name = ", "cannot be read"),
         ("nme = 'x'", "nme"),
-        ("[[sources]]", "either a file or a database"),
+        ("[[sources]]", "either a file, a cassette or a database"),
         ("[grid]\nloop_repeats = [0]", "loop_repeats"),
         ("", "no recordings"),
     ],
