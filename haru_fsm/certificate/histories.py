@@ -13,6 +13,7 @@ from haru_fsm.conversation import (
     ApprovalRequested,
     Awaited,
     Event,
+    MessageHeld,
     MessageReceived,
     ModelAnswered,
     ModelFailed,
@@ -93,6 +94,7 @@ def _ticket(draw: random.Random) -> Event:
 
 _MAKERS: Mapping[type[Event], Callable[[random.Random], Event]] = {
     MessageReceived: lambda draw: MessageReceived(text="?"),
+    MessageHeld: lambda draw: MessageHeld(text="?"),
     ModelAnswered: _answered,
     ModelFailed: lambda draw: ModelFailed(reason="empty", **_spent(draw)),
     ToolsRequested: _requested,

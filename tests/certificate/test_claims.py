@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 
 from haru_fsm import Limits
 from haru_fsm.certificate.claims import broken_claims
+from haru_fsm.certificate.histories import made_up, whole
 from haru_fsm.cli import main
-from haru_fsm.conversation import Event, Step, ToolsExecuted, ToolsRequested, Trip
+from haru_fsm.conversation import EVENTS, Event, HistoryAdopted, Step, ToolsExecuted, ToolsRequested, Trip
 from haru_fsm.guards import (
     ApprovalBudget,
     Guard,
@@ -147,6 +149,13 @@ def test_a_kept_claim_is_not_doubted(guard: Guard) -> None:
 @pytest.mark.parametrize("limits", [{}, {"final_answer_without_tools": True, "token_budget": 900, "max_steps": 2}])
 def test_the_default_tables_guards_keep_their_claims(limits: dict) -> None:
     assert broken_claims(bare(Limits(**limits)).workflow) == ()
+
+
+def test_every_event_of_the_journal_can_be_made_up() -> None:
+    draw = random.Random(1)
+    for event in EVENTS:
+        if event is not HistoryAdopted:  # it begins a conversation, and no row is asked about it
+            assert whole(made_up(event, draw)), event
 
 
 def test_the_same_answer_every_time() -> None:

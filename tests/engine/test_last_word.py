@@ -69,5 +69,6 @@ def test_the_table_with_a_last_word_is_certified() -> None:
     limits = Limits(**LIMITS)
     certificate = certify(bare(limits).workflow, limits=limits)
     plain = certify(bare(Limits()).workflow, limits=Limits())
-    assert (plain.transitions.value, certificate.transitions.value) == (24, 26)
-    assert certificate.tool_calls.value == 40
+    assert isinstance(plain.transitions.value, int)
+    assert certificate.transitions.value == plain.transitions.value + 2, "one request more, and its refusals before it"
+    assert certificate.tool_calls.value == plain.tool_calls.value

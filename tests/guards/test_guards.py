@@ -167,6 +167,12 @@ def test_different_arguments_and_true_against_1_are_different_calls() -> None:
     assert one != yes
 
 
+def test_a_call_is_remembered_over_many_others() -> None:
+    others = [event for n in range(40) for event in exchange("other", {"n": n}, n)]
+    steps = journal(*exchange("f", {}, 1), *exchange("f", {}, 1), *others)
+    assert judged(RepeatedCall(3), steps, calls(("f", {})))
+
+
 def test_a_changed_observation_is_progress() -> None:
     steps = journal(*exchange("f", {}, 1), *exchange("f", {}, 1), *exchange("f", {}, 2))
     assert judged(RepeatedCall(3), steps, calls(("f", {}))) is None

@@ -8,19 +8,23 @@ import pytest
 
 from haru_fsm import Limits
 from haru_fsm.conversation import (
+    Answer,
     MessageReceived,
     ObservationAppended,
     ToolsExecuted,
     ToolsRequested,
 )
 from haru_fsm.errors import SettingsError
+from haru_fsm.guards import AllOf, Nudged, RepeatedCall
 from haru_fsm.lab.classics import CLASSICS
 from haru_fsm.lab.judging import Kind, Table
 from haru_fsm.lab.loops import true_loops
 from haru_fsm.lab.outcomes import Case, Share, outcome
 from haru_fsm.lab.recordings import Recording, from_json_lines, from_steps
+from haru_fsm.machine import Row, Workflow
 from tests.engine.shopless import bare
 from tests.lab.recorded import line, recording, turn, written
+from tests.tables import SMALL
 
 DEFAULT = bare(Limits(max_steps=1000, max_tool_calls=1000)).workflow
 TABLE = Table(DEFAULT)
@@ -76,6 +80,17 @@ def test_guards_can_be_left_out_to_see_what_they_contribute(tmp_path: Path) -> N
     assert bare_table.judge(loop).first(0) == 2
     nothing = ["CallCycle", "RepeatedCall", "NoProgress", "FailingCalls", "UnusableCalls"]
     assert Table(DEFAULT, without=nothing).judge(loop).marks == ()
+
+
+def test_counted_guards_count_in_the_lab_as_in_the_machine(tmp_path: Path) -> None:
+    loop = RepeatedCall(2)
+    rows = [
+        Row(ToolsRequested, "ASK", "ESCALATE", when=AllOf(loop, Nudged(2))),
+        Row(ToolsRequested, "ASK", "OBSERVE", when=loop, answer=Answer.NUDGE),
+    ]
+    table = Table(Workflow([*rows, *SMALL.rows], work=SMALL.work, initial="DONE"))
+    marks = table.judge(recording(tmp_path, "aaaaaa")).marks
+    assert [(mark.turn, mark.kind.value) for mark in marks] == [(1, "nudge"), (2, "nudge"), (3, "stop")]
 
 
 def test_each_message_begins_a_run_of_its_own(tmp_path: Path) -> None:
