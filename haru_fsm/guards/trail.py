@@ -55,11 +55,7 @@ class Exchange(NamedTuple):
 
     def brought_the_same(self, other: Exchange) -> bool:
         """Whether both brought the same observations; a refusal contradicts nothing."""
-        if not self.results or not other.results:
-            return True
-        return len(self.results) == len(other.results) and all(
-            same_observation(one.response, two.response) for one, two in zip(self.results, other.results, strict=True)
-        )
+        return not self.results or not other.results or same_observations(self.results, other.results)
 
 
 class Trail(NamedTuple):
@@ -136,7 +132,7 @@ class Trail(NamedTuple):
             known,
             older,
             exchanges,
-            self.unchanged + 1 if self.unchanged and self._unchanged(exchanges[-1:]) else 1,
+            self.unchanged + 1 if self.unchanged and self._unchanged(results) else 1,
             told,
             self.failed + 1 if failed else 0,
             self.unusable + 1 if unusable else 0,
@@ -144,9 +140,11 @@ class Trail(NamedTuple):
             self.heeded,
         )
 
-    def _unchanged(self, now: Iterable[Exchange]) -> bool:
-        before = next((exchange for exchange in reversed(self.exchanges) if exchange.results), None)
-        return before is not None and all(exchange.brought_the_same(before) for exchange in now)
+    def _unchanged(self, results: tuple[ToolResult, ...]) -> bool:
+        for exchange in reversed(self.exchanges):
+            if exchange.results:
+                return same_observations(exchange.results, results)
+        return False
 
     def _answered(self, results: tuple[ToolResult, ...]) -> tuple[Exchange, ...]:
         return (*self.exchanges[:-1], Exchange(self.exchanges[-1].asked, results)) if self.exchanges else ()
@@ -166,9 +164,19 @@ def _brought(last: Brought | None, result: ToolResult) -> Brought:
     return Brought(result.response, last.times + 1 if last is not None and again else 1)
 
 
+def same_observations(one: tuple[ToolResult, ...], other: tuple[ToolResult, ...]) -> bool:
+    """Whether the model learns the same from both, result by result."""
+    if len(one) != len(other):
+        return False
+    for first, second in zip(one, other, strict=True):  # noqa: SIM110 - asked at every step: no generator
+        if not same_observation(first.response, second.response):
+            return False
+    return True
+
+
 def same_observation(one: JSON, other: JSON) -> bool:
     """Whether the model learns the same from both."""
-    return one == other or _unnoted(one) == _unnoted(other)
+    return one == other or (("note" in one or "note" in other) and _unnoted(one) == _unnoted(other))
 
 
 def _unnoted(response: JSON) -> JSON:
