@@ -23,7 +23,7 @@ from haru_fsm.conversation import (
     Trip,
     last_request,
 )
-from haru_fsm.guards import Guard, ResumeBudget, StepBudget, UnfoundedTicketClaim
+from haru_fsm.guards import AnyOf, Guard, InDoubt, ResumeBudget, StepBudget, UnfoundedTicketClaim
 from haru_fsm.services import Services
 from haru_fsm.stores import Outcome, Started
 from haru_fsm.stores.memory import MemoryStore
@@ -60,7 +60,7 @@ def small_app(
     resting = ("DONE", "ESCALATE_TICKET")
     rows = [
         Row(MessageReceived, resting, "AWAIT_MODEL"),
-        Row(ModelAnswered, "AWAIT_MODEL", "ESCALATE_TICKET", when=unfit or UnfoundedTicketClaim()),
+        Row(ModelAnswered, "AWAIT_MODEL", "ESCALATE_TICKET", when=unfit or AnyOf(InDoubt(), UnfoundedTicketClaim())),
         Row(ModelAnswered, "AWAIT_MODEL", "DONE", rests=True),
         Row(ModelFailed, "AWAIT_MODEL", "ESCALATE_TICKET"),
         Row(ToolsRequested, "AWAIT_MODEL", "ESCALATE_TICKET", when=budget),

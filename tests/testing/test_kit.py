@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from haru_fsm.guards import UnfoundedTicketClaim
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing import (
     assert_effects_once,
@@ -72,6 +73,11 @@ def test_a_ticket_that_is_only_claimed_is_seen() -> None:
     assert "exactly one ending" in told
     assert "ticket" in told
     assert [line.split()[0] for line in told.splitlines()[-2:]] == ["customer", "model"]
+
+
+def test_an_answer_over_a_doubt_is_seen() -> None:
+    told = failure(assert_effects_once, small_app(unfit=UnfoundedTicketClaim()), save_to=None, examples=400, **ONE)
+    assert "it is not known how call" in told
 
 
 def test_a_ticket_that_was_never_filed_is_seen() -> None:
