@@ -9,11 +9,13 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 ROLES = ("user", "model")
+_HALF = re.compile("[\ud800-\udfff]")
 NO_DATA = frozenset({"thought", "thoughtSignature", "partMetadata"})
 """Fields of a part that say something about its data and are none."""
 UNCHECKED = frozenset({"skip_thought_signature_validator", "context_engineering_is_the_way_to_go"})
@@ -86,7 +88,7 @@ def _no_json(value: object, path: str) -> Iterator[str]:
     """Numbers and texts that Python writes and no JSON parser reads."""
     if isinstance(value, float) and not math.isfinite(value):
         yield f"{path}: NaN/Infinity is not JSON"
-    elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+    elif isinstance(value, str) and _HALF.search(value):
         yield f"{path}: lone surrogate"
     elif isinstance(value, dict):
         for key, item in value.items():
