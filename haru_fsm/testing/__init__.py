@@ -6,7 +6,7 @@
     Play, Finding, load_copy, FakeGemini, FakeOpenAI      their parts, and a model's server of one's own
 
     plays, behaviours, crashes                    what happens in a conversation, as data
-    driving, judgements, comparing, telling       the driver, what must be true, and how it is told
+    driving, judgements, judging_*, comparing, telling    the driver, what must be true, and how it is told
     personas, strategies, hunting, scoping        at random, and down to the shortest
     exhaustive, kills                             the other two sources of events
     fake_gemini, fake_openai, scripted_http, local_http, strict, strict_openai        the APIs and their rule books

@@ -18,7 +18,16 @@ from typing import Any
 from haru_fsm.app import App
 from haru_fsm.certificate import Certificate, certify
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import JSON, Conversation, Event, ModelAnswered, ModelEvent, ModelFailed, ToolsRequested
+from haru_fsm.conversation import (
+    JSON,
+    Conversation,
+    Event,
+    ModelAnswered,
+    ModelEvent,
+    ModelFailed,
+    Step,
+    ToolsRequested,
+)
 from haru_fsm.engine import Engine
 from haru_fsm.errors import HaruError
 from haru_fsm.machine import Work, Workflow
@@ -75,6 +84,11 @@ class Performance:
     """How often the engine may repeat a call, for each tool that says so."""
     broke: str = ""
     """What stopped the driver: a run without end, or an exception out of the engine."""
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The stored journal."""
+        return self.record.steps if self.record is not None else ()
 
 
 class Rig:

@@ -6,13 +6,11 @@ is counted here again, from the journal, from what was seen on the way, and from
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from haru_fsm.contents import History
 from haru_fsm.conversation import (
     Event,
     MessageReceived,
@@ -23,14 +21,13 @@ from haru_fsm.conversation import (
     Step,
     TicketOpened,
     ToolsExecuted,
-    ToolsRequested,
-    executed,
 )
 from haru_fsm.errors import HaruError
 from haru_fsm.runs import Run
-from haru_fsm.stores import LedgerEntry, Record
+from haru_fsm.stores import Record
 from haru_fsm.testing.driving import Performance
-from haru_fsm.testing.strict import check_contents, decode_signature
+from haru_fsm.testing.judging_effects import effects
+from haru_fsm.testing.judging_history import valid
 
 ENDS = "every run ends"
 ONE_ENDING = "exactly one ending"
@@ -62,7 +59,7 @@ def judge(seen: Performance, promises: Iterable[str] | None = None) -> dict[str,
 
 def steps_of(seen: Performance) -> tuple[Step, ...]:
     """The stored journal."""
-    return seen.record.steps if seen.record is not None else ()
+    return seen.steps
 
 
 def runs_of(steps: Iterable[Step]) -> dict[int, list[Step]]:
@@ -196,157 +193,6 @@ def _tickets(seen: Performance) -> Iterator[str]:
             yield f"run {step.run} added to ticket {step.event.ticket.ticket_id}, and the ticket does not say so"
 
 
-# --------------------------------------------------------------------------- effects
-
-
-def _effects(seen: Performance) -> Iterator[str]:
-    ledger = seen.record.ledger if seen.record is not None else {}
-    yield from _starts(seen, ledger)
-    yield from _repeated(ledger)
-    yield from _told_as_they_are(steps_of(seen), ledger)
-    yield from _doubts_end_in_tickets(steps_of(seen))
-
-
-def _starts(seen: Performance, ledger: Mapping[str, LedgerEntry]) -> Iterator[str]:
-    """Each start of a tool's code has a claim of its own in the ledger, made before."""
-    effects = [each for each in seen.happened if each.effect]
-    for name in dict.fromkeys(each.name for each in effects):
-        mine = [each for each in effects if each.name == name]
-        claims = [entry for entry in ledger.values() if entry.started is not None and entry.started.name == name]
-        # A keyed call may run again under the same key; it is the same effect.
-        keyed = all(entry.started is not None and entry.started.keyed for entry in claims)
-        starts = len({each.arguments for each in mine}) if keyed and claims else len(mine)
-        if starts > len(claims) * (1 + seen.retries.get(name, 0)):
-            yield f"{name} was started {starts} times for {len(claims)} calls: {mine[-1].arguments}"
-        done = sum(entry.outcome is not None and entry.outcome.status is ResultStatus.DONE for entry in claims)
-        returned = sum(each.ended == "returned" for each in mine)
-        if done > returned:
-            yield f"{name} is down as done {done} times, and came back {returned} times"
-        settled = sum(entry.outcome is not None for entry in claims)
-        known = sum(each.ended in ("returned", "refused") for each in mine)
-        if settled > known and not seen.retries.get(name, 0):
-            yield f"{name} has {settled} known outcomes, and {known} calls came back to say so; the rest is in doubt"
-
-
-def _repeated(ledger: Mapping[str, LedgerEntry]) -> Iterator[str]:
-    """The same declared effect takes place once in a run, unless it certainly did not."""
-    same: Counter[tuple[int, str, str]] = Counter()
-    for entry in ledger.values():
-        started, outcome = entry.started, entry.outcome
-        if started is None or not started.declared or (outcome and outcome.status is ResultStatus.NOT_DONE):
-            continue
-        same[started.run, started.name, started.digest] += 1
-    for (run, name, _), times in same.items():
-        if times > 1:
-            yield f"run {run} did the same {name} {times} times"
-
-
-def _told_as_they_are(steps: tuple[Step, ...], ledger: Mapping[str, LedgerEntry]) -> Iterator[str]:
-    """What the journal says of an effect is what the ledger knows, and nothing else."""
-    for call, asked, result in executed(steps):
-        entry = ledger.get(call)
-        if not result.effect:
-            continue
-        if result.ran and result.status is not ResultStatus.IN_DOUBT and (entry is None or entry.started is None):
-            yield f"{asked.name} ({call}) ran, and the ledger has no claim of it"
-        if entry is None or entry.outcome is None:
-            if result.ran and result.status is not ResultStatus.IN_DOUBT:
-                yield f"{asked.name} ({call}) is told as {result.status}, and nobody knows how it ended"
-        elif result.noted and (result.status, result.response) != (entry.outcome.status, entry.outcome.response):
-            yield f"{asked.name} ({call}) is told otherwise than the ledger knows it"
-
-
-def _doubts_end_in_tickets(steps: tuple[Step, ...]) -> Iterator[str]:
-    doubts: dict[str, int] = {}
-    requested = 0
-    for step in steps:
-        if isinstance(step.event, ModelEvent):
-            doubts = {call: run for call, run in doubts.items() if call not in step.event.settled}
-        if isinstance(step.event, ToolsRequested):
-            requested = step.seq
-        if isinstance(step.event, ToolsExecuted):
-            for result in step.event.results:
-                if result.status is ResultStatus.IN_DOUBT:
-                    doubts[f"{requested}.{result.position}"] = step.run
-        if step.rests and isinstance(step.event, ModelAnswered) and step.run in doubts.values():
-            yield f"run {step.run} ended in an answer, and it is not known how call {next(iter(doubts))} ended"
-
-
-# --------------------------------------------------------------------------- valid history
-
-
-def _valid(seen: Performance) -> Iterator[str]:
-    known = {signature for reply in seen.play.replies for signature in _signatures(getattr(reply, "content", {}))}
-    for number, request in enumerate(seen.requests, 1):
-        for wrong in check_contents(list(request.contents), known):
-            yield f"request {number}: {wrong}"
-    yield from _read(seen)
-    history = History(output_chars=seen.app.limits.tool_output_chars)
-    for step in steps_of(seen):
-        history = history.fold(step)
-        for wrong in check_contents(list(history.request()), known):
-            yield f"a request after step {step.seq} would be refused: {wrong}"
-
-
-def _signatures(content: Mapping[str, Any]) -> Iterator[bytes]:
-    for part in content.get("parts") or ():
-        signature = decode_signature(part.get("thoughtSignature"))
-        if signature is not None:
-            yield signature
-
-
-def _read(seen: Performance) -> Iterator[str]:
-    """The model reads what was said: the calls it made, to the letter, and what came of them."""
-    for request in seen.requests:
-        place = _place(steps_of(seen), request.run, request.position)
-        if place is None:
-            continue
-        said, message, calls, results = place
-        texts = [part.get("text") for content in request.contents for part in content["parts"]]
-        if message is not None and message not in texts:
-            yield f"the model did not read the customer's message {message!r}"
-        if said and said not in texts:
-            yield f"the model did not read what the customer was told before: {said!r}"
-        if calls is not None and calls not in request.contents:
-            yield "a call of the model's did not come back to it as it was made"
-        answers = [part["functionResponse"]["response"] for part in _last_responses(request.contents)]
-        for response in results:
-            if not any(_same(response, read) for read in answers):
-                yield f"the model did not read {json.dumps(response, ensure_ascii=False)[:120]}"
-
-
-_Place = tuple[str, str | None, Any, list[Any]]
-
-
-def _place(steps: tuple[Step, ...], run: int, position: int) -> _Place | None:
-    """What was journaled before this reply of the model's: how the run before ended, the message, the last calls, and
-    what came of them. None where the reply was lost, and no other was asked for in this run."""
-    said, message, calls, results = "", None, None, list[Any]()
-    for step in steps:
-        match step.event:
-            case ModelEvent() if position == 0:
-                return (said, message, calls, results) if step.run == run else None
-            case TicketOpened(notice=notice):
-                said = notice
-            case MessageReceived(text=text):
-                message, calls, results = text, None, []
-            case ToolsRequested(content=content):
-                calls, results = content, []
-            case ToolsExecuted(results=done):
-                results = [dict(result.response) for result in done if len(str(result.response)) < 500]
-        position -= isinstance(step.event, ModelEvent)
-    return None
-
-
-def _last_responses(contents: Iterable[Any]) -> list[Any]:
-    turns = [[part for part in content["parts"] if "functionResponse" in part] for content in contents]
-    return next((turn for turn in reversed(turns) if turn), [])
-
-
-def _same(response: Mapping[str, Any], read: Mapping[str, Any]) -> bool:
-    return all(read.get(name) == value for name, value in response.items() if name != "note")
-
-
 # --------------------------------------------------------------------------- the journal is whole
 
 
@@ -454,8 +300,8 @@ def _spent(step: Step) -> dict[str, float]:
 JUDGEMENTS: dict[str, Judgement] = {
     ENDS: _ends,
     ONE_ENDING: _one_ending,
-    EFFECTS: _effects,
-    VALID: _valid,
+    EFFECTS: effects,
+    VALID: valid,
     WHOLE: _whole,
     BUDGETS: _budgets,
 }
