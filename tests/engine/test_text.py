@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from haru_fsm.cli.looking import as_object, show_record
+from haru_fsm.cli.wiring import Given
 from haru_fsm.conversation import ResultStatus, executed
 from haru_fsm.errors import SettingsError, StoreError, UnknownConversation
 from haru_fsm.json_safe import json_safe, safe_text
@@ -96,7 +97,7 @@ async def _through(folder: Path, text: str, argument: Any, result: Any, reply: s
 
         shown = as_object(record, await haru.store.tickets())
         json.loads(json.dumps(shown, ensure_ascii=False, allow_nan=False).encode())
-        show_record(record, await haru.store.tickets())
+        show_record(record, await haru.store.tickets(), Given())
 
         lines = "\n".join([line async for line in export(haru.store)]).encode().decode().split("\n")
         other = SQLiteStore(folder / "moved.db")
