@@ -548,10 +548,10 @@ def last_request(conversation: Conversation) -> tuple[int, ToolsRequested]:
 
 def has_last_word(conversation: Conversation) -> bool:
     """Whether the model was given the last word in this run: the request that comes now has no tools."""
-    for step in reversed(conversation.run_steps):
+    for step in reversed(conversation.steps):
         if step.answer is Answer.LAST_WORD:
             return True
-        if isinstance(step.event, ModelEvent):
+        if isinstance(step.event, ModelEvent | MessageReceived):
             return False
     return False
 

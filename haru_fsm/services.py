@@ -173,10 +173,11 @@ class Services:
 
     def filed(self, conversation: Conversation, event: ToolsExecuted) -> Ticket | None:
         """The ticket that these calls have filed, or added to, where this run has not noted one yet."""
-        noted = (step.event.ticket for step in conversation.run_steps if isinstance(step.event, ToolsExecuted))
-        if any(noted):
+        ticket = self.desk.filed(ticket_key(conversation.conversation_id, conversation.run), event.results)
+        if ticket is None:
             return None
-        return self.desk.filed(ticket_key(conversation.conversation_id, conversation.run), event.results)
+        executed = (step.event for step in conversation.run_steps if isinstance(step.event, ToolsExecuted))
+        return ticket if all(each.ticket is None for each in executed) else None
 
     def open_ticket(self, ticket: Ticket) -> Ticket | Awaitable[Ticket]:
         """File the ticket, or find the one that is open already.

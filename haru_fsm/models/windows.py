@@ -8,6 +8,7 @@ reply is taken off.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _SEVERAL = re.compile(r" [>+] ")
 
@@ -37,6 +38,7 @@ WINDOWS: tuple[tuple[str, int], ...] = (
 """Families by the beginning of their names; the first that fits counts."""
 
 
+@lru_cache(maxsize=64)
 def window_of(name: str) -> int | None:
     """Tokens that one request to this model may have, or None where this is not known.
 

@@ -193,7 +193,7 @@ class _Reader:
             text = key if type(key) is str and key.isascii() else self._key(key)
             while text in result:
                 text += "'"  # 1 and "1" are two keys in Python
-            result[text] = self.read(item)
+            result[text] = item if type(item) is str and item.isascii() else self.read(item)
         return result
 
     def _key(self, key: Any) -> str:
