@@ -103,7 +103,7 @@ async def test_an_outcome_that_comes_after_its_time_is_written_down() -> None:
 
 
 async def test_an_outcome_that_comes_after_the_engine_was_closed_leaves_the_call_in_doubt(caplog, tmp_path) -> None:
-    let_go, gone = threading.Event(), threading.Event()
+    let_go, gone, before = threading.Event(), threading.Event(), set(threading.enumerate())
 
     def slow(what: str) -> dict[str, str]:
         let_go.wait(5)
@@ -127,4 +127,4 @@ async def test_an_outcome_that_comes_after_the_engine_was_closed_leaves_the_call
     assert record is not None
     assert record.ledger["2.0"].outcome is None
     await fresh.aclose()
-    assert not [thread for thread in threading.enumerate() if thread.name == "haru-writer"]
+    assert not [new for new in set(threading.enumerate()) - before if new.name == "haru-writer"]

@@ -28,11 +28,13 @@ def no_store(url: str):
 
 def test_successes_are_left_alone_and_loops_are_nudged_in_time_and_ended() -> None:
     sources = tuple(Source(file=DATA / name, detection_only={"strategy": "try-again"}) for name in NAMES)
-    found = asyncio.run(cases(Plan(sources=sources), no_store))
+    recorded = asyncio.run(cases(Plan(sources=sources), no_store))
+    # All that count as successes or failures, and of the 12,000 others, which are there for their loops, one in ten.
+    found = [case for number, case in enumerate(recorded) if case.counts or number % 10 == 0]
     table = Table(bare(Limits(max_steps=1000, max_tool_calls=1000)).workflow)
     [told] = judged([("default", "app", table)], found)
     assert told.successes_stopped.of == 819
     assert told.successes_stopped.count <= 3
-    assert told.loops_on_time.of > 5000
+    assert told.loops_on_time.of > 500
     assert told.loops_on_time.share >= 0.95
     assert told.loops_ended.share >= 0.99
