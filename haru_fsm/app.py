@@ -117,11 +117,15 @@ def starter() -> Path:
 
 
 def find_app(folder: Path | None) -> Path:
-    """`folder`, or the current folder if it is an app, else the starter app."""
+    """`folder`, or the current folder if it is an app, else the starter app.
+
+    A folder with `haru.toml` or a package `states` was meant to be one: what it lacks is said when it is loaded.
+    """
     if folder is not None:
         return folder
     here = Path.cwd()
-    return here if all((here / part / "__init__.py").is_file() for part in PARTS) else starter()
+    meant = (here / "haru.toml").is_file() or (here / "states" / "__init__.py").is_file()
+    return here if meant else starter()
 
 
 def _package(path: Path) -> str:

@@ -73,6 +73,10 @@ class Approvals:
                     decided.setdefault(digest, step.event)
         return cls(conversation_id, ttl_s, asked, decided, results)
 
+    def concern(self, call: str) -> bool:
+        """Whether a person was asked about this call: then they have the word, whatever the app says by now."""
+        return any(each.call == call for each in self.asked.values())
+
     def judge(self, asked: Asked, now: float) -> str | Awaited | None:
         """Whether a call may be begun: None for yes, why it may not, or what a person is to be asked."""
         digest = asked.digest(self.conversation_id)

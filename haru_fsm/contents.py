@@ -198,7 +198,9 @@ class History:
 
     def _executed(self, results: Sequence[ToolResult]) -> History:
         history = replace(self, results={result.position: result for result in results})
-        doubtful = [each.position for each in results if each.status is ResultStatus.IN_DOUBT and self.open_calls]
+        doubtful = [
+            each.position for each in results if each.status is ResultStatus.IN_DOUBT and each.ran and self.open_calls
+        ]
         if not doubtful and not self.marks.doubtful:
             return history
         # A call that was begun before a resume may have been settled since.

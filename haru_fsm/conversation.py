@@ -493,6 +493,11 @@ class Step(Frozen):
     """Kinds of counted guards that were asked about this event and let it pass."""
 
     @property
+    def stops(self) -> bool:
+        """A guard has tripped, and the row's answer does not let the model go on."""
+        return self.trip is not None and self.answer in (None, Answer.ESCALATE)
+
+    @property
     def pauses(self) -> bool:
         """It rests without being an ending: the run waits for a person's approval."""
         return self.rests and isinstance(self.event, ApprovalRequested | MessageHeld)

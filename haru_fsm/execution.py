@@ -178,7 +178,8 @@ class Executor:
         repeated = self._repeated(call, digest)
         if repeated is not None:
             return repeated
-        if call.tool.needs_approval and call.key not in self.ledger.entries:
+        gated = call.tool.needs_approval or self.approvals.concern(call.key)
+        if gated and call.key not in self.ledger.entries:
             held_up = self._held_up(call, call.tool, call.prepared)
             if held_up is not None:
                 return held_up

@@ -87,7 +87,7 @@ def summarise(conversation: Conversation) -> str:
 def why_stopped(steps: tuple[Step, ...]) -> str:
     """Why a run came to a person, in one line: the guard that tripped, or what the model failed of."""
     for step in reversed(steps):
-        if step.trip is not None and step.answer is None:
+        if step.trip is not None and step.stops:
             return f"{step.trip.because} [{step.trip.guard}]"
         if isinstance(step.event, ModelFailed):
             words = FAILURES.get(step.event.reason, "모델이 답하지 못했습니다")

@@ -39,7 +39,10 @@ class Doubts(NamedTuple):
 
     def _executed(self, results: Iterable[ToolResult]) -> Doubts:
         """A call that was begun before a resume may have been settled since, under its key or by a late outcome."""
-        doubtful = {f"{self.requested}.{each.position}": each.status is ResultStatus.IN_DOUBT for each in results}
+        # A call that was answered with another one's doubt was not begun: the doubt is the other one's.
+        doubtful = {
+            f"{self.requested}.{each.position}": each.status is ResultStatus.IN_DOUBT and each.ran for each in results
+        }
         calls = (self.calls - doubtful.keys()) | {call for call, is_doubtful in doubtful.items() if is_doubtful}
         return self if calls == self.calls else Doubts(calls, self.requested)
 

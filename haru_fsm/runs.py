@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from haru_fsm.conversation import (
-    Answer,
     Awaited,
     Conversation,
     Frozen,
@@ -122,7 +121,7 @@ def stopped_by(steps: Sequence[Step]) -> Trip | None:
     if not any(isinstance(step.event, TicketOpened) for step in steps) and steps[-1].rests:
         return None
     for step in reversed(steps):
-        if step.trip is not None and step.answer in (None, Answer.ESCALATE):
+        if step.stops:
             return step.trip
         if isinstance(step.event, ModelFailed):
             event = step.event

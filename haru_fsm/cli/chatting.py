@@ -11,7 +11,7 @@ from haru_fsm.cli.asking import narrated, what_waits
 from haru_fsm.cli.output import complain, say, tell
 from haru_fsm.cli.wiring import Given, known, new_conversation
 from haru_fsm.engine import Engine
-from haru_fsm.errors import HaruError
+from haru_fsm.errors import HaruError, UnknownConversation
 from haru_fsm.runs import Run
 
 PROMPT = "> "
@@ -40,7 +40,9 @@ class Chat:
             engine = await opening.enter_async_context(given.engine())
             engine.app.session(customer)
             if conversation is not None:
-                await known(engine.store, conversation)
+                record = await known(engine.store, conversation)
+                if record.summary.customer_id != customer:
+                    raise UnknownConversation(f"There is no conversation {conversation} of customer {customer}.")
             closing = opening.pop_all()
         return cls(given, customer, engine, closing, conversation or new_conversation())
 

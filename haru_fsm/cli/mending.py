@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haru_fsm.cli import exits, options
+from haru_fsm.cli.asking import what_waits
 from haru_fsm.cli.output import say, say_json, tell
 from haru_fsm.cli.wiring import Given, run
 from haru_fsm.errors import SettingsError
@@ -50,7 +51,9 @@ def fork(
     else:
         say(ended.answer)
         tell(f"conversation {ended.conversation_id} · {ended.state} · forked from {conversation} at step {at}")
-    return exits.OK
+        for line in what_waits(ended.waiting, ended.conversation_id, Given(app, db)):
+            tell(line)
+    return exits.of_run(ended)
 
 
 def settle(

@@ -120,7 +120,7 @@ def marks_in_words(tool: Tool) -> list[str]:
         "destructive": marks.destructive,
         "repeatable": marks.repeatable,
         "polling": marks.polling,
-        "needs approval": marks.approval,
+        "needs approval": tool.needs_approval,
         "takes the call's key": tool.accepts_key,
         f"{marks.retries} retries": marks.retries,
     }

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from haru_fsm.conversation import (
     ApprovalRequested,
     Event,
+    HistoryAdopted,
     MessageReceived,
     ModelAnswered,
     ModelEvent,
@@ -18,6 +19,7 @@ from haru_fsm.conversation import (
     ResultStatus,
     Resumed,
     Step,
+    TicketClosed,
     TicketOpened,
     ToolsExecuted,
     Trip,
@@ -37,8 +39,15 @@ BARE_CLAIM = re.compile(
 )
 
 
-OUTSIDE_WORDS: tuple[type[Event], ...] = (MessageReceived, ToolsExecuted, ApprovalRequested, TicketOpened)
-"""Events whose words do not come from the model."""
+OUTSIDE_WORDS: tuple[type[Event], ...] = (
+    MessageReceived,
+    ToolsExecuted,
+    ApprovalRequested,
+    TicketOpened,
+    TicketClosed,
+    HistoryAdopted,
+)
+"""Events whose words do not come from the model. A model event may bring such words too: outcomes settled meanwhile."""
 
 
 class _Known(NamedTuple):
@@ -73,7 +82,7 @@ class UnfoundedTicketClaim(Guard):
     """
 
     judges = (ModelAnswered,)
-    folds = OUTSIDE_WORDS
+    folds = (*OUTSIDE_WORDS, ModelEvent)
     folds_by_kind = True
 
     def __init__(self) -> None:
@@ -84,18 +93,19 @@ class UnfoundedTicketClaim(Guard):
 
     def fold(self, memo: _Claims, step: Step) -> _Claims:
         event = step.event
-        known = _Known(event, memo.known) if type(event) in OUTSIDE_WORDS else memo.known
+        known = _Known(event, memo.known) if _brings_words(event) else memo.known
         return _Claims(known, step.run if _acts(event) else memo.acted, step.run)
 
     def judge(self, memo: _Claims, event: Event) -> Trip | None:
         assert isinstance(event, ModelAnswered)
         text = event.text
         claims = [claim["id"] for claim in NUMBERED_CLAIM.finditer(text)]
-        known = {word.casefold() for word in memo.known.identifiers()} if claims and memo.known else set()
+        known = {word.casefold() for word in _Known(event, memo.known).identifiers()} if claims else set()
         for claim in claims:
             if claim.casefold() not in known:
                 return self.trip(1, f"the answer names a ticket that does not exist ({claim})")
-        if BARE_CLAIM.search(text) and not (memo.acted and memo.acted == memo.run):
+        acted = _acts(event) or (memo.acted and memo.acted == memo.run)
+        if BARE_CLAIM.search(text) and not acted:
             return self.trip(1, "the answer says that a ticket was filed, and none was")
         return None
 
@@ -108,12 +118,24 @@ def _from_outside(event: Event) -> str:
             return " ".join(json.dumps(result.response, ensure_ascii=False) for result in results)
         case TicketOpened(notice=notice):
             return notice
+        case TicketClosed(reply=reply):
+            return reply
+        case ModelEvent(settled=settled):
+            return json.dumps(settled, ensure_ascii=False)
+        case HistoryAdopted(contents=contents):
+            return json.dumps([content for content in contents if content["role"] == "user"], ensure_ascii=False)
     return ""
+
+
+def _brings_words(event: Event) -> bool:
+    return bool(event.settled) if isinstance(event, ModelEvent) else type(event) in OUTSIDE_WORDS
 
 
 def _acts(event: Event) -> bool:
     if isinstance(event, ToolsExecuted | ApprovalRequested):
         return any(result.effect and result.status is ResultStatus.DONE for result in event.results)
+    if isinstance(event, ModelEvent):
+        return any("result" in response for response in event.settled.values())
     return type(event) is TicketOpened
 
 

@@ -54,9 +54,16 @@ class Guard:
     def fold_key(self) -> Hashable:
         """Guards with the same key have the same memo of any journal, and it is folded once for all of them.
 
-        By default those that are equal; where `folds_by_kind` says so, those of one class and scope.
+        By default those that are equal; where `folds_by_kind` says so, those of one class and scope. A subclass with a
+        fold of its own has to say so anew: it may fold by a field that its parent does not have.
         """
-        return (type(self), self.scope) if self.folds_by_kind else self
+        return (type(self), self.scope) if self.folds_by_kind and self._folds_as_stated() else self
+
+    def _folds_as_stated(self) -> bool:
+        kind = type(self)
+        stated = next(each for each in kind.__mro__ if issubclass(each, Guard) and "folds_by_kind" in vars(each))
+        mine, theirs = (kind.fold, kind.initial), (stated.fold, stated.initial)
+        return mine == theirs
 
     @property
     def name(self) -> str:

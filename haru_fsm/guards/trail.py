@@ -201,8 +201,9 @@ class OfTrail(Guard):
 
     @property
     def fold_key(self) -> Hashable:
-        # All kinds share one fold; a subclass with one of its own does not.
-        return type(self).fold, type(self).initial, self.scope
+        # All kinds share one fold; a subclass with one of its own may fold by its fields.
+        shared = type(self).fold is OfTrail.fold and type(self).initial is OfTrail.initial
+        return (OfTrail, self.scope) if shared else self
 
     def initial(self) -> Trail:
         return Trail()

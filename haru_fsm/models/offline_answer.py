@@ -5,6 +5,7 @@ Every number in an answer was observed. What a tool said is quoted, never follow
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +34,8 @@ NO_TOOLS = f"죄송하지만 지금은 더 확인할 수 없어 답을 드리지
 FOUND = "확인한 내용을 정리해 드립니다."
 MORE = "그 밖에도 더 있습니다. 찾으시는 것을 말씀해 주시면 그것만 알려 드리겠습니다."
 PARTLY = "일부 내용은 확인하지 못했습니다."
+
+HANGUL, LATIN = re.compile("[가-힣]"), re.compile("[A-Za-z]")
 
 _SHOWN_RECORDS = 10
 _SHOWN_FIELDS = 7
@@ -80,13 +83,19 @@ def ask_back(unclear: Unclear) -> str:
 
 def report(question: str, seen: Sequence[Seen]) -> str:
     """What was found, and honestly what was not."""
-    reasons = list(dict.fromkeys(_clean(each.reason) for each in seen if each.reason is not None))
+    told = (_clean(each.reason) for each in seen if each.reason is not None)
+    reasons = list(dict.fromkeys(reason for reason in told if _is_korean(reason)))
     found = [text for text in _told(question, [each for each in seen if each.reason is None]) if text]
-    if not found and not reasons:
+    if not found and all(each.reason is None for each in seen):
         return NOTHING
     if not found:
         return "\n".join(["죄송하지만 요청하신 대로 도와드리지 못했습니다.", *reasons, OFFERS_PERSON])
     return "\n".join([*found, *([PARTLY, *reasons] if reasons else [])])
+
+
+def _is_korean(reason: str) -> bool:
+    """Whether a reason is for customers. The engine's own words, and those of most libraries, are for the model."""
+    return len(HANGUL.findall(reason)) > len(LATIN.findall(reason))
 
 
 def _told(question: str, seen: Sequence[Seen]) -> list[str]:

@@ -221,7 +221,9 @@ def test_no_network_ends_in_a_ticket_that_says_so(haru: Haru, monkeypatch: pytes
 
 
 def test_what_nobody_expected_is_one_line_too(haru: Haru, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = write_app(tmp_path / "shop", states=STATES.replace("seq, request = last_request(conversation)", "raise KeyError('x')"))
+    app = write_app(
+        tmp_path / "shop", states=STATES.replace("seq, request = last_request(conversation)", "raise KeyError('x')")
+    )
     words = ("ask", "재고 알려주세요: get_stock item", "--customer", "kim", "--app", str(app))
     with FakeGemini([CALL, CALL]) as gemini:
         monkeypatch.setenv("GEMINI_API_KEY", "key")

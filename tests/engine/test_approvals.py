@@ -339,6 +339,38 @@ async def test_an_app_may_have_every_destructive_tool_wait() -> None:
             assert tools.runs["pay(B)"] == 1
 
 
+@pytest.mark.parametrize("word", ["denied", "expired", "approved"])
+async def test_who_was_asked_has_the_word_even_where_the_app_asks_nobody_any_more(word: str, store: Store) -> None:
+    class Bold(Tools):
+        def make(self, session: Any) -> list[Callable[..., Any]]:
+            @tool(read_only=False, destructive=True)
+            def wipe(what: str) -> Any:
+                """Wipe something out."""
+                return self._do("wipe", what, {"wiped": what})
+
+            return [*super().make(session), wipe]
+
+    tools, clock = Bold(), FakeClock()
+    model = ScriptedModel([wipe("A", "B"), "네."])
+    haru = engine(model, tools=tools, store=store, clock=clock, approve_destructive=True)
+    asked = await haru.ask("A와 B를 지워 주세요", customer_id="C1")
+    first, second = (call.call for call in asked.waiting)
+    # The process that takes the decision has another setting.
+    async with engine(model, tools=tools, store=store, clock=clock) as later:
+        if word == "expired":
+            clock.advance(100_000)
+            run = await later.resume(asked.conversation_id)
+            assert not run.waiting
+        elif word == "denied":
+            run = await later.deny(asked.conversation_id, first)
+            assert [call.call for call in run.waiting] == [second]
+        else:
+            run = await later.approve(asked.conversation_id, first)
+            assert [call.call for call in run.waiting] == [second]
+    assert tools.runs["wipe(A)"] == (word == "approved")
+    assert tools.runs["wipe(B)"] == 0
+
+
 def test_what_only_reads_needs_no_approval() -> None:
     with pytest.raises(ToolError, match="approval=True is for tools that act"):
         tool(read_only=True, approval=True)(lambda: 1)

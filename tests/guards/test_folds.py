@@ -116,3 +116,18 @@ def test_a_detector_with_a_fold_of_its_own_leaves_the_others_theirs() -> None:
 
     folds = Folds([RepeatedCall(3), Blind(3), FailingCalls(3)])
     assert len(folds.guards) == 2
+
+
+@dataclass(frozen=True)
+class RequestsOf(StepBudget):
+    """A budget of one's own, for one model."""
+
+    model: str = ""
+
+    def fold(self, memo: int, step: Step) -> int:
+        return memo + (getattr(step.event, "model", None) == self.model)
+
+
+def test_a_fold_of_ones_own_may_depend_on_a_field_of_ones_own() -> None:
+    assert len(Folds([RequestsOf(3, model="a"), RequestsOf(3, model="b"), RequestsOf(3, model="b")]).guards) == 2
+    assert len(Folds([StepBudget(3), StepBudget(5)]).guards) == 1

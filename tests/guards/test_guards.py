@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from haru_fsm.conversation import (
     Answer,
+    HistoryAdopted,
     MessageReceived,
     ObservationAppended,
     ResultStatus,
     Step,
+    TicketClosed,
     ToolResult,
     ToolsExecuted,
     Usage,
@@ -378,6 +380,48 @@ def test_true_words_about_tickets_are_shown(text: str) -> None:
         *exchange("create_ticket", {}, {"ticket_id": "HT-0000000001"}, effect=True),
     )
     assert judged(UnfoundedTicketClaim(), steps, answer(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ([MessageReceived(text="도와주세요")], {"settled": {"2.0": {"result": {"ticket_id": "EX-123"}}}}),
+        ([TicketClosed(ticket_id="HT-1", reply="교환 접수번호는 EX-123 입니다."), MessageReceived(text="네")], {}),
+        (
+            [
+                HistoryAdopted(contents=({"role": "user", "parts": [{"text": "접수번호 EX-123 어떻게 됐나요?"}]},)),
+                MessageReceived(text="아까 그거요"),
+            ],
+            {},
+        ),
+    ],
+    ids=["a late outcome", "a person's reply", "an adopted history"],
+)
+def test_a_number_that_came_from_outside_is_known_whatever_brought_it(before: list, said: dict) -> None:
+    known = answer("교환 접수번호는 EX-123 입니다.", **said)
+    assert judged(UnfoundedTicketClaim(), journal(*before), known) is None
+    unknown = answer("접수번호 EX-999 입니다.", **said)
+    assert judged(UnfoundedTicketClaim(), journal(*before), unknown) is not None
+
+
+def test_a_late_outcome_is_something_done() -> None:
+    late = answer("티켓을 접수했습니다.", settled={"2.0": {"result": {"filed": True}}})
+    assert judged(UnfoundedTicketClaim(), journal(MessageReceived(text="?")), late) is None
+    assert judged(UnfoundedTicketClaim(), journal(MessageReceived(text="?")), answer("티켓을 접수했습니다.")) is not None
+
+
+def test_an_answer_with_another_calls_doubt_is_no_doubt_of_its_own() -> None:
+    doubt = ToolResult(position=0, status=ResultStatus.IN_DOUBT, effect=True)
+    steps = journal(
+        calls(("pay", {})),
+        ToolsExecuted(results=(doubt,)),
+        calls(("pay", {})),
+        ToolsExecuted(results=(doubt.model_copy(update={"ran": False}),)),
+    )
+    trip = judged(InDoubt(), steps, answer("네"))
+    assert trip is not None
+    assert trip.figure == 1
+    assert judged(InDoubt(), steps, answer("네", settled={"1.0": {"result": 1}})) is None
 
 
 def test_what_is_in_doubt_stays_so_until_somebody_knows() -> None:

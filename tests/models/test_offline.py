@@ -464,9 +464,12 @@ async def test_an_unknown_number_is_not_repeated() -> None:
 
 
 async def test_refused_calls_leave_what_was_found() -> None:
-    talk = with_results(TWO, {"list_orders": LISTED, "get_order": {"error": "this call was refused"}})
+    talk = with_results(
+        TWO, {"list_orders": LISTED, "get_order": {"error": "This call was refused: 더 부르지 마세요."}}
+    )
     answer = await talk.say("배송중인 주문 송장번호 알려 주세요")
-    assert "this call was refused" in answer
+    assert "refused" not in answer, "what is said to the model is not for customers"
+    assert "도와드리지 못했습니다" in answer
     told: dict[str, JSON] = {"A-1001": {"result": {"order_id": "A-1001", "tracking_number": "77"}}}
     talk = Talk(TWO, lambda name, args: told.get(args.get("order_id", ""), {"error": "점검 중"}) if args else LISTED)
     answer = await talk.say("배송중인 주문 송장번호 알려 주세요")
