@@ -57,15 +57,25 @@ class _File(TomlConfigSettingsSource):
     """`haru.toml` in the app's folder."""
 
     def __call__(self) -> dict[str, Any]:
-        return _beside(self.config.get("toml_file"), super().__call__())
+        file, found = self.config.get("toml_file"), super().__call__()
+        unknown = sorted(found.keys() - set(self.settings_cls.model_fields))
+        if unknown:
+            known = ", ".join(name for name in self.settings_cls.model_fields if not name.endswith("_key"))
+            raise SettingsError(f"{file}: there is no setting {', '.join(unknown)}. There are: {known}.")
+        return _beside(file, found)
 
 
 def _beside(file: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """What a file says, with a database of a relative path beside that file, wherever the command is run."""
-    url = found.get("database_url")
-    if not (isinstance(file, Path) and isinstance(url, str) and url.startswith(SQLITE) and len(url) > len(SQLITE)):
+    """What a file says, with relative paths taken from where that file is, wherever the command is run."""
+    if not isinstance(file, Path):
         return found
-    return {**found, "database_url": f"{SQLITE}{file.parent / url.removeprefix(SQLITE)}"}
+    url, cassette = found.get("database_url"), found.get("cassette")
+    placed = dict(found)
+    if isinstance(url, str) and url.startswith(SQLITE) and len(url) > len(SQLITE):
+        placed["database_url"] = f"{SQLITE}{file.parent / url.removeprefix(SQLITE)}"
+    if isinstance(cassette, str) and cassette:
+        placed["cassette"] = str(file.parent / cassette)
+    return placed
 
 
 class Settings(BaseSettings):

@@ -175,7 +175,7 @@ def _show_all(ended: list[Run | HaruError], as_json: bool) -> int:
     else:
         for one in runs:
             say(_place(one))
-        say(f"{len(runs)} carried on, {len(failures)} failed." if ended else "Nothing was left unfinished.")
+        say(f"{len(runs)} carried on, {len(failures)} failed." if ended else "Nothing was left to carry on.")
     for failure in failures:
         complain(str(failure))
     return max([exits.OK, *map(exits.of_run, runs), *(exits.FAILED for _ in failures)])

@@ -36,7 +36,7 @@ def list_(
     elif found:
         show_conversations(found)
     else:
-        say("No conversations.")
+        say("No unfinished conversations." if unfinished else "No conversations.")
     return exits.OK
 
 

@@ -49,7 +49,7 @@ def test_waiting_is_told_with_what_to_type(haru: Haru, app: Path) -> None:
     assert "haru approve" in shown.out
     assert haru("show", conversation, *where, "--json").json["waiting"][0]["tool"] == "wipe"
     assert "waiting" in haru("stats", *where, "--json").out
-    assert haru("resume", "--all", *where).out.strip() == "Nothing was left unfinished."
+    assert haru("resume", "--all", *where).out.strip() == "Nothing was left to carry on."
 
 
 def test_approve_and_deny(haru: Haru, app: Path) -> None:

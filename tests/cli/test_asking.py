@@ -87,7 +87,7 @@ def test_resuming_what_is_at_rest_changes_nothing(haru: Haru) -> None:
     resumed = haru("resume", run["conversation_id"], "--json")
     assert (resumed.code, resumed.json, resumed.err) == (0, run, "")
     everything = haru("resume", "--all")
-    assert (everything.code, everything.out) == (0, "Nothing was left unfinished.\n")
+    assert (everything.code, everything.out) == (0, "Nothing was left to carry on.\n")
     assert haru("resume", "--all", "--json").json == []
 
 

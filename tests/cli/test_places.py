@@ -68,3 +68,14 @@ def test_tools_are_shown_before_anybody_has_written(haru: Haru, tmp_path: Path) 
     other = haru("tools", "--app", str(write_app(tmp_path / "other")), "--json")
     assert [each["name"] for each in other.json] == ["get_stock"]
     assert haru("tools", "--customer", "C999").code == 2
+
+
+def test_a_setting_that_is_none_is_refused_by_name(empty: Path) -> None:
+    (empty / "haru.toml").write_text('modle = "offline"\n')
+    with pytest.raises(SettingsError, match="there is no setting modle"):
+        Settings.for_folder(empty)
+
+
+def test_a_relative_cassette_is_beside_the_file_that_names_it(empty: Path) -> None:
+    (empty / "haru.toml").write_text('cassette = "traffic.jsonl"\n')
+    assert Settings.for_folder(empty).cassette == empty / "traffic.jsonl"
