@@ -15,15 +15,10 @@ from tests.field.checks import CHECKS
 from tests.field.playing import Case, Played, Stage, load_cases
 from tests.field.plays import PLAYS, Play, straight
 
-NOT_BUILT: dict[str, str] = {}
-"""Cases of what is not there yet, with the reason."""
-
-
 def _all() -> Iterator[Any]:
     for case in load_cases().values():
-        marks = [pytest.mark.xfail(strict=True, reason=NOT_BUILT[case.id])] if case.id in NOT_BUILT else []
         for way, play in PLAYS.get(case.id, {"": straight}).items():
-            yield pytest.param(case, play, id="-".join(filter(None, (case.name, way))), marks=marks)
+            yield pytest.param(case, play, id="-".join(filter(None, (case.name, way))))
 
 
 @pytest.mark.parametrize(("case", "play"), list(_all()))
