@@ -15,6 +15,7 @@ from tests.field.checks import CHECKS
 from tests.field.playing import Case, Played, Stage, load_cases
 from tests.field.plays import PLAYS, Play, straight
 
+
 def _all() -> Iterator[Any]:
     for case in load_cases().values():
         for way, play in PLAYS.get(case.id, {"": straight}).items():

@@ -407,7 +407,9 @@ def test_a_number_that_came_from_outside_is_known_whatever_brought_it(before: li
 def test_a_late_outcome_is_something_done() -> None:
     late = answer("티켓을 접수했습니다.", settled={"2.0": {"result": {"filed": True}}})
     assert judged(UnfoundedTicketClaim(), journal(MessageReceived(text="?")), late) is None
-    assert judged(UnfoundedTicketClaim(), journal(MessageReceived(text="?")), answer("티켓을 접수했습니다.")) is not None
+    assert (
+        judged(UnfoundedTicketClaim(), journal(MessageReceived(text="?")), answer("티켓을 접수했습니다.")) is not None
+    )
 
 
 def test_an_answer_with_another_calls_doubt_is_no_doubt_of_its_own() -> None:
