@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from haru_fsm.conversation import Conversation, Step, Ticket, TicketClosed, TicketOpened
+from haru_fsm.conversation import Conversation, Step, Ticket, TicketClosed, TicketOpened, ToolsExecuted
 from haru_fsm.errors import ConversationMoved, StoreError
 from haru_fsm.stores import LedgerEntry, Outcome, Record, Started, StoredTicket, Summary
 from haru_fsm.tickets import mint
@@ -48,10 +48,7 @@ class MemoryStore:
                     f"found {stored}). Load it again."
                 )
             new = tuple(step for step in conversation.steps if step.seq > expected_seq)
-            for step in new:
-                self._check_ticket(step)
-            for step in new:
-                self._project(step)
+            self._project_all(new)
             worker = owner if not conversation.resting else None
             self._steps[key] = (*self._steps.get(key, ()), *new)
             self._ledgers.setdefault(key, {})
@@ -95,18 +92,26 @@ class MemoryStore:
 
     def file_ticket(self, ticket: Ticket) -> Ticket:
         with self._lock:
-            found = self._found(ticket)
-            if found is not None:
-                stored = self._tickets[found.ticket_id]
-                if ticket.summary not in (found.summary, *stored.notes):
-                    self._tickets[found.ticket_id] = replace(stored, notes=(*stored.notes, ticket.summary))
-                return found
-            salt = 0
-            while ticket.ticket_id in self._tickets:
-                salt += 1
-                ticket = ticket.model_copy(update={"ticket_id": mint(ticket.key, salt)})
-            self._tickets[ticket.ticket_id] = StoredTicket(ticket)
-            return ticket
+            filed = self._file(ticket)
+            if filed.summary != ticket.summary:
+                self._add_note(filed.ticket_id, ticket.summary)
+            return filed
+
+    def _file(self, ticket: Ticket) -> Ticket:
+        found = self._found(ticket)
+        if found is not None:
+            return found
+        salt = 0
+        while ticket.ticket_id in self._tickets:
+            salt += 1
+            ticket = ticket.model_copy(update={"ticket_id": mint(ticket.key, salt)})
+        self._tickets[ticket.ticket_id] = StoredTicket(ticket)
+        return ticket
+
+    def _add_note(self, ticket_id: str, note: str) -> None:
+        stored = self._tickets[ticket_id]
+        if note not in stored.notes:
+            self._tickets[ticket_id] = replace(stored, notes=(*stored.notes, note))
 
     def _found(self, ticket: Ticket) -> Ticket | None:
         same = (stored.ticket for stored in self._tickets.values() if stored.ticket.key == ticket.key)
@@ -129,12 +134,28 @@ class MemoryStore:
                     "Load it again."
                 )
 
+    def _project_all(self, steps: Sequence[Step]) -> None:
+        """The tickets of these steps, one step after the other, or none of them."""
+        telling = [
+            step for step in steps if isinstance(step.event, TicketClosed) or getattr(step.event, "ticket", None)
+        ]
+        before = dict(self._tickets) if telling else self._tickets
+        try:
+            for step in telling:
+                self._check_ticket(step)
+                self._project(step)
+        except BaseException:
+            self._tickets = before
+            raise
+
     def _project(self, step: Step) -> None:
         match step.event:
+            case ToolsExecuted(ticket=Ticket() as ticket):
+                self._file(ticket)  # there since its tool ran, except in a database that it is imported into
             case TicketOpened(ticket=ticket, added=added, note=note):
-                filed = self.file_ticket(ticket)
-                stored = self._tickets[filed.ticket_id]
-                self._tickets[filed.ticket_id] = replace(stored, notes=(*stored.notes, note)) if added else stored
+                filed = self._file(ticket)
+                if added:
+                    self._add_note(filed.ticket_id, note)
             case TicketClosed(ticket_id=ticket_id, reply=reply, at=at):
                 stored = self._tickets[ticket_id]
                 if stored.closed_at is None:

@@ -176,6 +176,21 @@ async def test_one_key_has_one_ticket_and_one_conversation_one_open_ticket(store
     assert len(await store.tickets()) == 2
 
 
+async def test_the_same_words_are_added_to_a_ticket_once(store: Store) -> None:
+    """By a tool, and by the step that tells of it."""
+    store.file_ticket(a_ticket())
+    again = a_ticket().model_copy(update={"summary": "하나 더"})
+    store.file_ticket(again)
+    conversation = SMALL.advance(received(), ModelFailed(reason="empty"))
+    for note in ("하나 더", "둘 더", "둘 더"):
+        opened = TicketOpened(ticket=a_ticket(), notice="", added=True, note=note)
+        for event in (opened, received().steps[0].event, ModelFailed(reason="empty")):
+            conversation = SMALL.advance(conversation, event)
+    await put(store, conversation)
+    store.file_ticket(again)
+    assert (await store.tickets())[0].notes == ("하나 더", "둘 더")
+
+
 async def test_lists_show_the_latest_first(store: Store) -> None:
     for name in ("c-1", "c-2", "c-3"):
         await put(store, received(name))
