@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from haru_fsm.conversation import Conversation, Step, Ticket, self_contained
+from haru_fsm.conversation import (
+    Conversation,
+    Step,
+    Ticket,
+    TicketClosed,
+    TicketOpened,
+    ToolsExecuted,
+    self_contained,
+)
 from haru_fsm.errors import ConversationMoved, FormatTooNew, SettingsError, StoreError, UnknownConversation
 from haru_fsm.ids import checked
-from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, Store
+from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, Store, StoredTicket
 
 KIND = "haru_fsm export"
 _STEPS = TypeAdapter(tuple[Step, ...])
@@ -62,12 +70,12 @@ async def export(store: Store, conversation_ids: Iterable[str] | None = None) ->
         if record is None:
             raise UnknownConversation(f"There is no conversation {conversation_id}. `haru list` shows those there are.")
         tickets = await store.tickets(conversation_id=conversation_id)
-        yield _line(_written(record, [stored.ticket for stored in tickets]))
+        yield _line(_written(record, tickets))
         count += 1
     yield _line({"end": count})
 
 
-def _written(record: Record, tickets: list[Ticket]) -> dict[str, Any]:
+def _written(record: Record, tickets: Sequence[StoredTicket]) -> dict[str, Any]:
     summary = record.summary
     return {
         "conversation_id": summary.conversation_id,
@@ -83,7 +91,8 @@ def _written(record: Record, tickets: list[Ticket]) -> dict[str, Any]:
             }
             for entry in record.ledger.values()
         ],
-        "tickets": [ticket.model_dump(mode="json") for ticket in tickets],
+        "tickets": [stored.ticket.model_dump(mode="json") for stored in tickets],
+        "notes": {stored.ticket.ticket_id: stored.notes for stored in tickets if stored.notes},
     }
 
 
@@ -147,7 +156,7 @@ async def _store(store: Store, content: dict[str, Any]) -> bool:
     try:
         steps = tuple(map(self_contained, _STEPS.validate_python(content["steps"])))
         ledger = [_entry(entry) for entry in content["ledger"]]
-        tickets = [Ticket.model_validate(ticket) for ticket in content["tickets"]]
+        tickets = _Tickets.of(content, steps)
         conversation = Conversation(
             conversation_id=checked("conversation's id", content["conversation_id"]),
             customer_id=checked("customer's number", content["customer_id"]),
@@ -163,23 +172,92 @@ async def _store(store: Store, content: dict[str, Any]) -> bool:
             "It was not stored, nor what comes after it."
         ) from error
     known = await store.load(conversation.conversation_id)
-    if known is not None and known.steps:
-        return False
-    for ticket in tickets:
-        store.file_ticket(ticket)
-    begun = replace(conversation, state=steps[0].source, resting=True, steps=())
-    try:
-        if known is None:
-            await store.append(begun, expected_seq=0, owner=None, over=None, lease_s=0)
-        # The ledger first: a run that can be taken up must never be there without its claims, at no instant.
-        for entry in ledger:
-            for what in (entry.started, entry.outcome):
-                if what is not None:
-                    await store.note(conversation.conversation_id, entry.call, what)
-        await store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0)
-    except ConversationMoved:
-        return False
-    return True
+    new = known is None or not known.steps
+    if new:
+        try:
+            await _add(store, conversation, ledger, tickets, known)
+        except ConversationMoved:
+            known, new = await store.load(conversation.conversation_id), False
+            if known is None or not _same(known.steps, steps):
+                raise StoreError(
+                    f"Conversation {conversation.conversation_id} of the export was not stored, nor what comes after "
+                    "it: something else was written under its id, or for its tickets, at the same time. Import again."
+                ) from None
+    if new or (known is not None and _same(known.steps, steps)):
+        tickets.file_rest(store)
+    return new
+
+
+async def _add(
+    store: Store, conversation: Conversation, ledger: list[LedgerEntry], tickets: _Tickets, known: Record | None
+) -> None:
+    """Raises ConversationMoved where somebody else has written it meanwhile."""
+    begun = replace(conversation, state=conversation.steps[0].source, resting=True, steps=())
+    if known is None:
+        await store.append(begun, expected_seq=0, owner=None, over=None, lease_s=0)
+    tickets.file_first(store)
+    # The ledger first: a run that can be taken up must never be there without its claims, at no instant.
+    for entry in ledger:
+        for what in (entry.started, entry.outcome):
+            if what is not None:
+                await store.note(conversation.conversation_id, entry.call, what)
+    await store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0)
+
+
+def _same(stored: tuple[Step, ...], steps: tuple[Step, ...]) -> bool:
+    return tuple(map(self_contained, stored)) == steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Tickets:
+    """What an export says of tickets beside the journal, whose steps file their own: oldest first."""
+
+    untold: tuple[Ticket, ...]
+    """Filed by tools, and no step tells of it."""
+    notes: tuple[Ticket, ...]
+    """Tickets once more, each with words that were added to it in place of its summary."""
+    alone: bool
+    """The journal opens none, so that an open one may be there before it."""
+    closed: frozenset[str]
+
+    @staticmethod
+    def of(content: dict[str, Any], steps: tuple[Step, ...]) -> _Tickets:
+        tickets = [Ticket.model_validate(ticket) for ticket in reversed(content["tickets"])]
+        events = [step.event for step in steps if isinstance(step.event, TicketOpened | ToolsExecuted)]
+        told = {event.ticket.ticket_id for event in events if event.ticket is not None}
+        notes = content.get("notes", {})
+        return _Tickets(
+            tuple(ticket for ticket in tickets if ticket.ticket_id not in told),
+            tuple(
+                ticket.model_copy(update={"summary": str(note)})
+                for ticket in tickets
+                for note in notes.get(ticket.ticket_id, ())
+            ),
+            not told,
+            frozenset(step.event.ticket_id for step in steps if isinstance(step.event, TicketClosed)),
+        )
+
+    def file_first(self, store: Store) -> None:
+        """File what a step closes, or what a run that is taken up at once has to find."""
+        for ticket in self.untold:
+            if self.alone or ticket.ticket_id in self.closed:
+                _file(store, ticket)
+
+    def file_rest(self, store: Store) -> None:
+        """File what could not be there before the journal had closed another; what is there stays as it is."""
+        for ticket in self.untold:
+            _file(store, ticket)
+        for ticket in self.notes:
+            store.file_ticket(ticket)
+
+
+def _file(store: Store, ticket: Ticket) -> None:
+    filed = store.file_ticket(ticket)
+    if filed.ticket_id != ticket.ticket_id:
+        raise StoreError(
+            f"Ticket {ticket.ticket_id} of the export could not be filed: {filed.ticket_id} is there in its place. "
+            "Import into another database."
+        )
 
 
 def _entry(entry: dict[str, Any]) -> LedgerEntry:

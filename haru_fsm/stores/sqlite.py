@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from haru_fsm import leases
-from haru_fsm.conversation import Conversation, Step, Ticket, TicketClosed, TicketOpened
+from haru_fsm.conversation import Conversation, Step, Ticket, TicketClosed, TicketOpened, ToolsExecuted
 from haru_fsm.errors import ConversationMoved, FormatTooNew, StoreError
 from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, StoredTicket, Summary
 from haru_fsm.stores.journal import Line, checksum, damaged, open_tickets, read, seed, write
@@ -405,6 +405,8 @@ def _moved(conversation: Conversation, expected: int) -> ConversationMoved:
 def _project(connection: sqlite3.Connection, step: Step) -> None:
     """The tickets of a step. They are written with it, or not at all."""
     match step.event:
+        case ToolsExecuted(ticket=Ticket() as ticket):
+            _file(connection, ticket)  # there since its tool ran, except in a database that it is imported into
         case TicketOpened(ticket=ticket, added=added, notice=_):
             filed = _file(connection, ticket)
             if filed.ticket_id != ticket.ticket_id:
