@@ -64,7 +64,10 @@ class Recorder:
 
     def note(self, request: ModelRequest, outcome: ModelOutcome) -> None:
         """Write one exchange down. Raises OSError where that does not work."""
-        _append(self.path, line_bytes(self._index.line(exchange(request, outcome, self._keys))))
+        line = self._index.line(exchange(request, outcome, self._keys))
+        _append(self.path, line_bytes(line))
+        # Only now: a line that follows one which is not in the file could never be read.
+        self._index.note(line["id"], self._index.head_of(line))
 
 
 class RecordingModel:

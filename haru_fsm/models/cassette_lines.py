@@ -105,7 +105,7 @@ class Index:
     """By that digest: the last line that has them."""
 
     def line(self, one: Exchange) -> JSON:
-        """The line of an exchange; from now on others may follow it."""
+        """The line of an exchange. Others may follow it once it is written, and `note` was told so."""
         head, *ids = _digests([one.system, one.declarations], one.contents)
         name = ids[-1] if ids else head
         line: JSON = {"format": FORMAT, "id": name}
@@ -118,7 +118,6 @@ class Index:
         if not one.tools_allowed:
             line["tools_allowed"] = False
         line["outcome"] = one.outcome.model_dump(mode="json", exclude_unset=True)
-        self.note(name, head)
         return line
 
     def _followed(self, head: str, ids: Sequence[str]) -> tuple[str | None, int]:

@@ -350,6 +350,22 @@ async def test_a_file_that_can_no_longer_be_written_costs_no_answer(tmp_path: Pa
     assert (await model.respond(request("?"))).kind == "model_answered"
 
 
+async def test_a_write_that_failed_costs_only_its_own_exchange(tmp_path: Path) -> None:
+    folder, aside = tmp_path / "folder", tmp_path / "aside"
+    folder.mkdir()
+    said = ["one", "1", "two", "2", "three"]
+    model = RecordingModel(ScriptedModel(["1", "2", "3"]), folder / "c.jsonl")
+    for count in (1, 3, 5):
+        if count == 3:
+            folder.rename(aside)
+        await model.respond(request(*said[:count]))
+        if count == 3:
+            aside.rename(folder)
+    tape = read_lines((folder / "c.jsonl").read_bytes())
+    assert tape.unreadable == []
+    assert [len(one.contents) for one in tape.exchanges] == [1, 5]
+
+
 async def test_the_recorder_closes_its_model(file: Path) -> None:
     closed: list[bool] = []
 
