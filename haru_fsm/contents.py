@@ -111,7 +111,7 @@ class History:
         match step.event:
             case MessageReceived(text=text):
                 return self._closed()._message(text)
-            case ModelAnswered(content=content) as event if step.trip is None:
+            case ModelAnswered(content=content) as event if step.trip is None or step.rests:
                 return self._model(content, event)
             case ToolsRequested(content=content, calls=calls) as event:
                 return self._model(content, event, calls, step.seq)
