@@ -120,7 +120,7 @@ class History:
             case ResultsEvent(results=results):
                 return self._executed(results)
             case Resumed(begun=begun) if begun:
-                return self._executed([*self.results.values(), *map(_begun, begun)])
+                return self._taken_up(begun)
             case ObservationAppended(refusals=refusals):
                 return self._observed(refusals)
             case TicketOpened(notice=notice):
@@ -208,6 +208,12 @@ class History:
         calls = {call: place for call, place in self.marks.doubtful.items() if call not in known}
         calls |= {f"{self.asked}.{position}": len(self.contents) - 1 for position in doubtful}
         return replace(history, marks=replace(self.marks, doubtful=calls))
+
+    def _taken_up(self, begun: Iterable[str]) -> History:
+        """With what is known of the open calls since a restart; what was known of them before it stays known."""
+        mine = (call for call in begun if call.startswith(f"{self.asked}."))
+        new = [result for result in map(_begun, mine) if result.position not in self.results]
+        return self._executed([*self.results.values(), *new]) if new else self
 
     def _observed(self, refusals: Mapping[int, str]) -> History:
         if not self.open_calls:
