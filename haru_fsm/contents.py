@@ -48,6 +48,8 @@ GO_ON_LINE = "(계속해 주세요.)"
 """A neutral user turn, where the API wants one and nobody has said anything."""
 BEGUN = "It is not known whether this call took place: the process that ran it stopped, and a person took over."
 NOT_RUN = "This call was not run: the conversation was handed over to a person."
+OUTCOME = "(Outcome of call "
+"""So begins what tells the model of a late outcome."""
 AROUND = 36
 """Bytes of the JSON around a turn, a text or a response, about."""
 
@@ -245,7 +247,9 @@ class History:
             if self.marks.recorded and index == 1:
                 continue
             if contents[index]["role"] == "user" and all("text" in part for part in contents[index]["parts"]):
-                blocked: JSON = {"role": "user", "parts": [{"text": BLOCKED_LINE}]}
+                # An outcome is told once, beside the message: it must not be lost with it.
+                told = [part for part in contents[index]["parts"][1:] if part["text"].startswith(OUTCOME)]
+                blocked: JSON = {"role": "user", "parts": [{"text": BLOCKED_LINE}, *told]}
                 size += size_of(blocked) - size_of(contents[index])
                 contents[index] = blocked
                 break
@@ -283,7 +287,7 @@ def with_outcomes(history: History, settled: Mapping[str, JSON]) -> History:
     history = history._closed()._user_last()
     last = history.contents[-1]
     lines = [
-        {"text": f"(Outcome of call {call}, which was in doubt: {json.dumps(response, ensure_ascii=False)})"}
+        {"text": f"{OUTCOME}{call}, which was in doubt: {json.dumps(response, ensure_ascii=False)})"}
         for call, response in settled.items()
     ]
     doubtful = {call: place for call, place in history.marks.doubtful.items() if call not in settled}
