@@ -207,9 +207,10 @@ class Executor:
 
     def _rehearse(self, call: _Call, digest: str, known: Sequence[LedgerEntry]) -> ToolResult:
         """Nothing takes place: what the parent did is what this call gives, and anything else is refused."""
+        assert call.tool is not None
         for entry in known:
             started, outcome = entry.started, entry.outcome
-            if started and outcome and (started.name, started.digest) == (call.asked.name, digest):
+            if started and outcome and (started.name, started.digest) == (call.tool.name, digest):
                 return _changed(self._result(call, outcome.status, outcome.response, 0), ran=False)
         text = f"{call.asked.name} acts on the world, and this is a rehearsal: it was not run."
         return _changed(self._result(call, ResultStatus.NOT_DONE, {"error": text}, 0), ran=False)

@@ -6,7 +6,7 @@ import asyncio
 import threading
 
 from haru_fsm import Engine
-from haru_fsm.conversation import FailureReason, ModelFailed
+from haru_fsm.conversation import FailureReason, ModelFailed, ResultStatus, ToolsExecuted
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.stores.sqlite import SQLiteStore
 from tests.engine.shopless import Tools, engine
@@ -77,6 +77,20 @@ async def test_a_rehearsal_touches_no_desk_but_its_own() -> None:
         assert rehearsed.ticket is not None
         assert rehearsed.ticket.rehearsal
         assert filed == []
+
+
+async def test_a_rehearsal_knows_what_was_done_however_the_model_spelled_it() -> None:
+    tools = Tools()
+    async with engine(
+        ScriptedModel([[("default_api.pay", {"what": "A"})], "냈습니다.", "냈습니다."]), tools=tools
+    ) as haru:
+        first = await haru.ask("A 결제해 주세요", customer_id="C1")
+        rehearsed = await haru.fork(first.conversation_id, at=2)
+        record = await haru.store.load(rehearsed.conversation_id)
+        assert record is not None
+        [result] = next(step.event.results for step in record.steps if isinstance(step.event, ToolsExecuted))
+        assert (result.status, result.response) == (ResultStatus.DONE, {"result": {"paid": "A"}})
+        assert tools.runs == {"pay(A)": 1}
 
 
 async def test_an_outcome_that_comes_after_its_time_is_written_down() -> None:
