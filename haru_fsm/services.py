@@ -51,9 +51,9 @@ class Services:
     rehearsed: tuple[LedgerEntry, ...] = ()
     on_text: Callable[[str], None] | None = None
     _history: History = field(init=False)
-    _progress: Progress = field(default_factory=Progress)
-    _folded: int = 0
-    _overhead: int | None = None
+    _progress: Progress = field(init=False, default_factory=Progress)
+    _folded: int = field(init=False, default=0)
+    _overhead: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._history = History(output_chars=self.limits.tool_output_chars)

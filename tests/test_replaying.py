@@ -26,14 +26,16 @@ from haru_fsm.conversation import (
     ToolsRequested,
     Usage,
 )
+from haru_fsm.execution import Ledger
 from haru_fsm.models import ModelRequest
 from haru_fsm.models.cassette import CassetteModel, Recorder
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
 from haru_fsm.replaying import Difference, Replay, replay
+from haru_fsm.services import Services
 from haru_fsm.stores import Outcome, Record
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.strict import check_contents
-from haru_fsm.tickets import draft, notice
+from haru_fsm.tickets import StoreDesk, draft, notice
 from haru_fsm.worker import CHANGED
 from tests.engine.shopless import Tools, broken, engine, not_done
 
@@ -170,6 +172,25 @@ async def test_a_long_story_comes_out_the_same() -> None:
         for conversation_id in ("c-1", *(run.conversation_id for run in (forked, late, adopted))):
             again = replay(haru.app, await stored_as(haru, conversation_id))
             assert again.identical, again.difference
+
+
+async def test_services_that_are_copied_know_all_that_has_happened() -> None:
+    """As for the ticket of a fork's parent: what was folded for the one is folded for the other too."""
+    async with engine(ScriptedModel([])) as haru:
+        record = await stored(haru, "어디?")
+    now = haru.app
+    conversation = now.workflow.replay(now.workflow.begin(record.summary.conversation_id, "C1"), record.steps)
+    services = Services(
+        model=ScriptedModel([]),
+        tools=now.toolbox(now.session("C1")),
+        ledger=Ledger(haru.store, conversation.conversation_id, {}, FakeClock()),
+        desk=StoreDesk(haru.store),
+        clock=FakeClock(),
+        limits=now.limits,
+    )
+    known = services.history(conversation), services.progress(conversation)
+    again = dataclasses.replace(services, rehearsal=True)
+    assert (again.history(conversation), again.progress(conversation)) == known
 
 
 async def stored_as(haru: Engine, conversation_id: str) -> Record:
