@@ -184,8 +184,8 @@ class SQLiteStore:
         except BaseException:
             self._heads.pop(conversation.conversation_id, None)
             raise
-        if conversation.resting:
-            del self._heads[conversation.conversation_id]
+        if conversation.resting or owner is None:
+            self._heads.pop(conversation.conversation_id, None)
 
     async def release(self, conversation_id: str, owner: str) -> None:
         self._heads.pop(conversation_id, None)

@@ -18,6 +18,7 @@ from haru_fsm.errors import StoreError
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.stores.sqlite import SQLiteStore
 from tests.engine.shopless import Tools, engine
+from tests.tables import received, stepped
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,3 +79,15 @@ async def test_a_database_that_another_process_holds_is_waited_for_and_then_told
         assert tools.runs.total() == 0
         assert (await haru.resume("c-1")).answer == "네."
         assert tools.runs["pay(A)"] == 1
+
+
+@pytest.mark.parametrize("owner", [None, "me"])
+async def test_only_a_conversation_that_is_worked_on_is_kept_in_mind(tmp_path: Path, owner: str | None) -> None:
+    """One that is stored to be carried on elsewhere (adopted, imported) must cost no memory for ever."""
+    store = SQLiteStore(tmp_path / "haru.db")
+    try:
+        await store.append(received(), expected_seq=0, owner=owner, over=None, lease_s=15)
+        assert set(store._heads) == ({"c-1"} if owner else set())
+        await store.append(stepped(received(), "x"), expected_seq=1, owner=owner, over=None, lease_s=15)
+    finally:
+        await store.aclose()
