@@ -5,17 +5,23 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from haru_fsm.conversation import (
+    ApprovalRequested,
+    HistoryAdopted,
+    MessageHeld,
     MessageReceived,
     ModelFailed,
     ObservationAppended,
     ResultStatus,
     Resumed,
     Step,
+    TicketClosed,
+    TicketOpened,
     ToolResult,
     ToolsExecuted,
     Usage,
 )
 from haru_fsm.models.scripted import answer, calls
+from tests.tables import a_ticket
 
 arguments = st.fixed_dictionaries({"q": st.sampled_from([1, 1.0, True, "a", " a ", "주문"])})
 usages = st.builds(Usage, prompt=st.integers(0, 5), cost_usd=st.sampled_from([None, 0.0, 0.5]))
@@ -29,6 +35,8 @@ results = st.builds(
     effect=st.booleans(),
     repeated=st.booleans(),
 )
+begun = st.lists(st.sampled_from(["1.0", "2.0", "2.1", "3.0"]), max_size=2).map(tuple)
+"""Calls as the ledger names them; some are of requests that the journal holds."""
 requests = st.builds(
     lambda wanted, text, requests, usage, took: calls(*wanted, text=text, requests=requests, usage=usage, took_ms=took),
     wanted,
@@ -37,13 +45,28 @@ requests = st.builds(
     usages,
     st.integers(0, 900),
 )
+answers = st.builds(
+    lambda usage, settled: answer(
+        "접수번호는 T-1234 입니다.", usage=usage, settled={call: {"result": 1} for call in settled}
+    ),
+    usages,
+    begun,
+)
 events = st.one_of(
     requests,
     st.builds(lambda found: ToolsExecuted(results=tuple(found)), st.lists(results, max_size=3)),
     st.builds(ObservationAppended, refusals=st.sampled_from([{}, {0: "no"}])),
     st.builds(Resumed),
-    st.builds(lambda usage: answer("접수번호는 T-1234 입니다.", usage=usage), usages),
+    st.builds(Resumed, begun=begun),
+    answers,
     st.builds(lambda: ModelFailed(reason="empty")),
+    st.builds(
+        lambda found: ApprovalRequested(waiting=(), results=tuple(found)), st.lists(results, min_size=1, max_size=3)
+    ),
+    st.builds(lambda: TicketOpened(ticket=a_ticket(ticket_id="T-1234"), notice="접수 번호는 T-1234입니다.")),
+    st.builds(lambda: TicketClosed(ticket_id="T-1234", reply="접수번호 T-1234 건을 처리했습니다.")),
+    st.builds(lambda: MessageHeld(text="T-1234")),
+    st.builds(lambda: HistoryAdopted(contents=({"role": "user", "parts": [{"text": "T-1234"}]},))),
     st.builds(lambda: MessageReceived(text="T-1234")),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from haru_fsm.conversation import Event, Step, Trip
 from haru_fsm.guards import (
@@ -31,7 +32,7 @@ from haru_fsm.guards import (
 from haru_fsm.guards.folds import Folds
 from haru_fsm.guards.trail import Trail
 from haru_fsm.models.scripted import calls
-from tests.guards.strategies import events, journals
+from tests.guards.strategies import answers, events, journals
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ def alone(guard: Guard, steps: list[Step]) -> object:
     return memo
 
 
-@given(journals(), events)
-@settings(max_examples=300, deadline=None)
+@given(journals(), st.one_of(answers, events))
+@settings(max_examples=400, deadline=None)
 def test_shared_memos_judge_as_memos_of_ones_own(steps: list[Step], event: Event) -> None:
     memos = FOLDS.replayed(steps)
     for guard in GUARDS:
