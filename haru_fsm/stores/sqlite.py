@@ -24,7 +24,7 @@ from haru_fsm.conversation import Conversation, Step, Ticket, TicketClosed, Tick
 from haru_fsm.errors import ConversationMoved, FormatTooNew, StoreError
 from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, StoredTicket, Summary
 from haru_fsm.stores.journal import Line, checksum, damaged, open_tickets, read, seed, write
-from haru_fsm.stores.writer import Writer, is_damage, translated
+from haru_fsm.stores.writer import FAILURES, Writer, is_damage, translated
 from haru_fsm.tickets import mint
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class SQLiteStore:
         connection = self._connect()
         try:
             self._prepare(connection)
-        except sqlite3.Error as error:
+        except FAILURES as error:
             connection.close()
             raise translated(error) from error
         except StoreError:
@@ -127,7 +127,7 @@ class SQLiteStore:
                 return job(connection)
             finally:
                 connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise translated(error) from error
 
     def _open_for_reading(self) -> sqlite3.Connection:

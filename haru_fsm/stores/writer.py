@@ -26,6 +26,8 @@ BATCH = 256
 ATTEMPTS = 5
 """How often a transaction that the disk or a lock refused is tried again, with growing pauses (about 1.5 s in all,
 beside SQLite's own wait for locks)."""
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises: the second where its message quotes damaged bytes that are no text."""
 PASSING = ("locked", "busy", "disk i/o error", "interrupted")
 
 
@@ -134,7 +136,7 @@ class Writer:
             try:
                 self._transaction(connection, batch)
                 return
-            except sqlite3.Error as error:
+            except FAILURES as error:
                 _roll_back(connection)
                 passing = any(word in str(error).lower() for word in PASSING)
                 if not passing or attempt == ATTEMPTS - 1:
@@ -165,7 +167,7 @@ def _do(connection: sqlite3.Connection, write: _Write) -> None:
     except sqlite3.OperationalError:
         raise
     except Exception as error:
-        write.error = translated(error) if isinstance(error, sqlite3.Error) else error
+        write.error = translated(error) if isinstance(error, FAILURES) else error
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
@@ -196,13 +198,13 @@ def _deliver_all(writes: list[_Write]) -> None:
         write.deliver()
 
 
-def is_damage(error: sqlite3.Error) -> bool:
+def is_damage(error: Exception) -> bool:
     """Whether this says that what is in the file cannot be."""
     low = str(error).lower()
-    return any(word in low for word in ("malformed", "corrupt", "could not decode"))
+    return any(word in low for word in ("malformed", "corrupt", "could not decode", "can't decode"))
 
 
-def translated(error: sqlite3.Error) -> StoreError:
+def translated(error: Exception) -> StoreError:
     """SQLite's error as ours, saying what to do about it."""
     text = str(error)
     low = text.lower()

@@ -223,6 +223,25 @@ async def test_a_conversation_that_the_index_has_lost_is_not_new(
     assert harmed
 
 
+async def test_a_schema_that_is_no_text_is_told_as_damage_to_readers_and_writers(
+    original: tuple[Path, dict[str, Record], list[StoredTicket]], tmp_path: Path
+) -> None:
+    """SQLite quotes the damaged bytes in its message, which Python then cannot read."""
+    path, _, _ = original
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(b"CREATE TABLE conversations") + len("CREATE ")] = 0xA0
+    copy = tmp_path / "haru.db"
+    copy.write_bytes(raw)
+    store = SQLiteStore(copy)
+    try:
+        with pytest.raises(StoreError, match="damaged"):
+            await store.load("c-0")
+        with pytest.raises(StoreError, match="damaged"):
+            await asyncio.wait_for(store.release("c-0", "me"), timeout=30)
+    finally:
+        await store.aclose()
+
+
 def _places(raw: bytes, word: bytes) -> list[int]:
     found, place = [], raw.find(word)
     while place >= 0:
