@@ -73,6 +73,9 @@ STORIES = {
     "a tool's, then a tool's": [(FIRST, (*by_tool(FIRST), *closed(FIRST))), (SECOND, by_tool(SECOND))],
     "one of the engine, then a tool's": [(None, (*opened(FIRST), *closed(FIRST))), (SECOND, by_tool(SECOND))],
     "one that no step tells of": [(FIRST, ())],
+    "one that only its closing tells of, then one of the engine": [
+        (FIRST, (answer("네."), *closed(FIRST), *opened(SECOND)))
+    ],
     "one of the engine, then one that no step tells of": [(None, (*opened(FIRST), *closed(FIRST))), (SECOND, ())],
 }
 
