@@ -289,7 +289,8 @@ class Workflow:
         return self._outside(conversation, event, conversation.state, None)
 
     def hold(self, conversation: Conversation, held: Event) -> Conversation:
-        """A message that came in a pause is journaled. No transition: the conversation waits on where it was."""
+        """A message that came in a pause is journaled, or a person's reply of which the table says nothing. No
+        transition: the conversation rests on where it was."""
         return self._outside(conversation, held, conversation.state, None, rests=True)
 
     def strand(self, conversation: Conversation, event: Event, guard: str, because: str) -> Conversation:

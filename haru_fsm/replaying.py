@@ -37,6 +37,7 @@ from haru_fsm.conversation import (
     Resumed,
     Step,
     Ticket,
+    TicketClosed,
     TicketOpened,
     ToolCall,
     ToolResult,
@@ -174,7 +175,8 @@ class _Again:
         try:
             if isinstance(event, HistoryAdopted):
                 return workflow.adopt(conversation, event)
-            if isinstance(event, MessageHeld):
+            said = isinstance(event, TicketClosed) and not workflow.accepts(conversation.state, TicketClosed)
+            if said or isinstance(event, MessageHeld):
                 return workflow.hold(conversation, event)
             if was.trip is not None and was.trip.guard == CHANGED:
                 # That an app was changed while the run was open is a fact like a crash: it came from outside.

@@ -23,12 +23,14 @@ from haru_fsm import leases
 from haru_fsm.app import App
 from haru_fsm.clock import Clock
 from haru_fsm.conversation import (
+    ApprovalDecided,
     Conversation,
     Event,
     MessageHeld,
     MessageReceived,
     Resumed,
     Step,
+    TicketClosed,
     TicketOpened,
     ToolsExecuted,
     held_messages,
@@ -94,11 +96,20 @@ class Worker:
         return await self._working(self._take_up)
 
     async def take(self, *events: Event) -> Run:
-        """Take events from outside that lead to rest, or on to more work."""
+        """Take events from outside that lead to rest, or on to more work.
+
+        Where the app was changed meanwhile, a decision about a run that no longer fits takes it to a person, and a
+        ticket is closed whatever the table says.
+        """
 
         async def take() -> None:
             for event in events:
-                self._advance(event)
+                if isinstance(event, ApprovalDecided) and (why := await self._unfit_for(event)) is not None:
+                    return self._strand(event, CHANGED, f"the app was changed while the run waited: {why}")
+                if isinstance(event, TicketClosed) and not self._accepts(event):
+                    self._hold(event)
+                else:
+                    self._advance(event)
 
         return await self._working(take)
 
@@ -106,9 +117,25 @@ class Worker:
         """Keep a message that came in a pause, for the next run."""
 
         async def hold() -> None:
-            self._conversation = self._parts.app.workflow.hold(self._conversation, self._stamped(message))
+            self._hold(message)
 
         return await self._working(hold)
+
+    def _hold(self, event: Event) -> None:
+        self._conversation = self._parts.app.workflow.hold(self._conversation, self._stamped(event))
+
+    def _accepts(self, event: Event) -> bool:
+        return self._parts.app.workflow.accepts(self._conversation.state, type(event))
+
+    async def _unfit_for(self, decision: ApprovalDecided) -> str | None:
+        """Why the run cannot go on with this decision, or None."""
+        conversation, app = self._conversation, self._parts.app
+        services = await self._equipped(conversation.run)
+        changed = carried(conversation) not in ("", app.definition(services.tools))
+        why = misfit(conversation, app.workflow, services.tools, services.ledger.entries, changed=changed)
+        if why is None and not self._accepts(decision):
+            return f"it no longer has a row for {decision.kind} in the state {conversation.state}"
+        return why
 
     async def _working(self, first: Callable[[], Awaitable[None]]) -> Run:
         try:

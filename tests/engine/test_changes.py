@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import pytest
 
-from haru_fsm import IdempotencyKey, Row, Workflow, tool
+from haru_fsm import IdempotencyKey, Limits, Row, Workflow, tool
 from haru_fsm.certificate import certify
-from haru_fsm.conversation import Event, MessageReceived, Resumed, ToolsExecuted
+from haru_fsm.clock import FakeClock
+from haru_fsm.conversation import (
+    ApprovalDecided,
+    ApprovalRequested,
+    Event,
+    MessageReceived,
+    ModelFailed,
+    Resumed,
+    ToolsExecuted,
+)
 from haru_fsm.diagram import mermaid
 from haru_fsm.errors import ConversationBusy, ConversationMoved, NoTransition, WorkflowError
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
+from haru_fsm.replaying import replay
 from haru_fsm.runs import Run
 from haru_fsm.stores import Started, Store
 from haru_fsm.stores.memory import MemoryStore
@@ -27,6 +39,7 @@ from tests.engine.changing import (
     weighing,
     without_rows_for_resumed,
 )
+from tests.engine.shopless import bare
 
 SMALL = without_rows_for_resumed()
 
@@ -236,6 +249,129 @@ async def test_without_a_state_that_opens_tickets_the_error_says_why() -> None:
     with pytest.raises(NoTransition, match="no longer has work for the state ACT"):
         await carried_on(store, look, workflow=Workflow(rows, work={}))
     assert (await store.conversations())[0].owner is None
+
+
+# --------------------------------------------------------------------------- it rests, and the app changes
+
+
+def destructive() -> Any:
+    @tool(read_only=False, destructive=True, approval=True)
+    def wipe(what: str) -> str:
+        """Wipe something out."""
+        return what
+
+    return wipe
+
+
+def table(change: Callable[[Row], Row | None]) -> Workflow:
+    """The default table, with its rows changed or left out."""
+    old = bare(Limits()).workflow
+    rows = [row for row in map(change, old.rows) if row is not None]
+    return Workflow(rows, work={_elsewhere(state): work for state, work in old.work.items()}, initial=old.initial)
+
+
+def _elsewhere(state: str) -> str:
+    return "RUN_TOOLS" if state == "EXECUTE_TOOLS" else str(state)
+
+
+def elsewhere() -> Workflow:
+    """EXECUTE_TOOLS has another name."""
+    return table(lambda row: replace(row, source=tuple(map(_elsewhere, row.sources)), target=_elsewhere(row.target)))
+
+
+def deaf() -> Workflow:
+    """No row for a decision."""
+    old = bare(Limits()).workflow
+    return Workflow([row for row in old.rows if row.event is not ApprovalDecided], work=old.work, initial=old.initial)
+
+
+async def waiting_twice(store: Store, clock: FakeClock) -> Run:
+    """A run of the default table that waits for two approvals."""
+    wiped = [("wipe", {"what": "A"}), ("wipe", {"what": "B"})]
+    haru = engine(bare(Limits()).workflow, ScriptedModel([wiped]), store, destructive(), clock=clock)
+    paused = await haru.ask("A, B 지워 주세요", customer_id="C1", message_id="m1")
+    assert [call.call for call in paused.waiting] == ["2.0", "2.1"]
+    return paused
+
+
+@pytest.mark.parametrize("what", ["approve", "deny", "resume", "resume_all", "ask"])
+@pytest.mark.parametrize(
+    ("workflow", "tools", "why"),
+    [
+        (elsewhere(), (destructive(),), "no longer has work for the state EXECUTE_TOOLS"),
+        (deaf(), (destructive(),), "no longer has a row for approval_decided in the state EXECUTE_TOOLS"),
+        (bare(Limits()).workflow, (look,), "no longer has the tool wipe"),
+    ],
+)
+async def test_a_run_that_waits_for_a_person_and_no_longer_fits_ends_in_a_ticket(
+    what: str, workflow: Workflow, tools: tuple[Any, ...], why: str
+) -> None:
+    store, clock = MemoryStore(), FakeClock()
+    paused = await waiting_twice(store, clock)
+    later = engine(workflow, ScriptedModel(["네.", "네."]), store, *tools, clock=clock)
+    await later.ask("여보세요?", customer_id="C1", conversation_id=paused.conversation_id, message_id="m2")
+    match what:
+        case "approve" | "deny":
+            run = await getattr(later, what)(paused.conversation_id, "2.1")
+        case _:
+            clock.advance(86_400)
+            if what == "resume":
+                await later.resume(paused.conversation_id)
+            elif what == "resume_all":
+                await later.resume_all()
+            run = await later.ask(
+                "A, B 지워 주세요", customer_id="C1", conversation_id=paused.conversation_id, message_id="m1"
+            )
+    assert run.ticket is not None
+    assert why in run.ticket.summary
+    assert run.ticket.ticket_id in run.answer
+    assert run.tool_runs == 0
+    kept = await later.ask("여보세요?", customer_id="C1", conversation_id=paused.conversation_id, message_id="m2")
+    assert kept.answer == "네."
+    record = await store.load(paused.conversation_id)
+    assert record is not None
+    assert sum(isinstance(step.event, ApprovalDecided) for step in record.steps) == 1
+    if workflow.accepts("EXECUTE_TOOLS", ApprovalRequested) and later.app.toolbox(later.app.session("C1")).find("wipe"):
+        assert replay(later.app, record).identical
+
+
+async def test_without_a_state_that_opens_tickets_a_decision_is_refused_and_the_error_says_why() -> None:
+    store, clock = MemoryStore(), FakeClock()
+    paused = await waiting_twice(store, clock)
+    bare_table = Workflow((Row(MessageReceived, "READY", "DONE", rests=True),), work={})
+    later = engine(bare_table, ScriptedModel([]), store, destructive(), clock=clock)
+    with pytest.raises(NoTransition, match="no longer has work for the state EXECUTE_TOOLS"):
+        await later.approve(paused.conversation_id, "2.0")
+
+
+@pytest.mark.parametrize("workflow", [SMALL, renamed()])
+async def test_a_ticket_is_closed_whatever_the_table_says_of_it_now(workflow: Workflow) -> None:
+    store = MemoryStore()
+    old = engine(bare(Limits()).workflow, ScriptedModel([ModelFailed(reason="server")]), store)
+    escalated = await old.ask("네?", customer_id="C1")
+    assert escalated.ticket is not None
+    later = engine(workflow, ScriptedModel(["네."]), store)
+    closed = await later.close_ticket(escalated.ticket.ticket_id, "처리했습니다.")
+    assert (closed.answer, closed.finished) == ("처리했습니다.", True)
+    assert await store.tickets(open_only=True) == []
+    assert await later.resume(escalated.conversation_id) == closed
+    asked = await later.ask("네?", customer_id="C1", conversation_id=escalated.conversation_id)
+    assert asked.finished
+    assert (asked.ticket is None) == workflow.accepts(closed.state, MessageReceived)
+    assert [finding.damage async for finding in verify(store)] == [None]
+
+
+async def test_a_ticket_that_the_table_has_no_row_for_is_closed_and_replayed() -> None:
+    store = MemoryStore()
+    haru = engine(SMALL, ScriptedModel([ModelFailed(reason="server"), "네."]), store)
+    escalated = await haru.ask("네?", customer_id="C1")
+    assert escalated.ticket is not None
+    closed = await haru.close_ticket(escalated.ticket.ticket_id, "처리했습니다.")
+    assert (closed.answer, closed.state) == ("처리했습니다.", "TICKET")
+    await haru.ask("네?", customer_id="C1", conversation_id=escalated.conversation_id)
+    record = await store.load(escalated.conversation_id)
+    assert record is not None
+    assert replay(haru.app, record).identical
 
 
 # --------------------------------------------------------------------------- the lease, whatever the table says
