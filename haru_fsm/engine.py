@@ -131,8 +131,9 @@ class Engine:
             known = _run_with(record, message_id)
             if record is not None and not record.summary.resting:
                 if known == record.summary.run or self._void(record):
-                    await self._follow(conversation_id, watch)
-                    continue
+                    if (left := await self._follow(conversation_id, watch)) is None:
+                        continue
+                    return self._unfinished(left, message_id)
                 raise ConversationBusy(
                     f"Conversation {conversation_id}: a run is still going on. Wait for it, or ask again with the same "
                     "message_id later; nothing was changed."
@@ -396,16 +397,33 @@ class Engine:
     def _void(self, record: Record) -> bool:
         return leases.is_void(record.summary.owner, record.summary.lease_until, self.clock.now())
 
-    async def _follow(self, conversation_id: str, watch: Watcher | None) -> None:
-        """Wait until the run that another worker has is over, or take it over where that worker is gone."""
+    def _unfinished(self, left: Record, message_id: str | None) -> Run:
+        """What a message gets where the last run waits for a desk that is down. Raises ConversationBusy."""
+        known = _run_with(left, message_id)
+        if known is None and is_held(left.steps, message_id):
+            return kept(self._rebuilt(left), message_id)
+        if known is None:
+            raise ConversationBusy(
+                f"Conversation {left.summary.conversation_id}: its last run waits for the ticket desk, which could not "
+                "be reached. This message was not taken; send it again later."
+            )
+        return run_of(self._rebuilt(left), known)
+
+    async def _follow(self, conversation_id: str, watch: Watcher | None) -> Record | None:
+        """Wait until the run that another worker has is over, or take it over where that worker is gone.
+
+        Where it cannot be finished now, for the ticket desk is down, the conversation as it was left.
+        """
         pause, longest = FOLLOW_S
         while True:
             record = await self._load(conversation_id)
             if record.summary.resting:
-                return
+                return None
             if self._void(record):
                 with suppress(ConversationMoved, ConversationBusy):
-                    await self.resume(conversation_id, watch=watch)
+                    run = await self.resume(conversation_id, watch=watch)
+                    if not (run.finished or run.waiting):
+                        return await self._load(conversation_id)
             await self.clock.sleep(pause)
             pause = min(longest, pause * 1.5)
 

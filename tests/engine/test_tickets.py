@@ -15,13 +15,14 @@ import pytest
 from haru_fsm import App, Engine, Limits, tool
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import Ticket
+from haru_fsm.errors import ConversationBusy
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.runs import Run
 from haru_fsm.session import Session
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.local_http import Answer, Fault, LocalServer, Request
-from haru_fsm.tickets import HOLDING_NOTICE, TicketDesk
+from haru_fsm.tickets import HELD_NOTICE, HOLDING_NOTICE, TicketDesk
 from tests.engine.shopless import Tools, bare, engine
 
 FILE = [("create_ticket", {"summary": "환불을 원함"})]
@@ -205,6 +206,73 @@ async def test_while_the_desk_is_down_no_number_is_told_and_the_next_process_ask
     assert run.ticket is not None
     assert run.ticket.ticket_id == "DESK-1"
     assert list(office.tickets) == [run.run_id]
+
+
+class Down:
+    """A desk that is out of reach until it is said to be there."""
+
+    def __init__(self) -> None:
+        self.there = False
+
+    def open(self, ticket: Ticket) -> Ticket:
+        if not self.there:
+            raise OSError("out of reach")
+        return ticket
+
+
+async def test_while_the_desk_is_down_nobody_waits_for_it_and_who_comes_next_is_told() -> None:
+    desk = Down()
+    haru = desked([], desk=desk)
+    one = {"customer_id": "C1", "conversation_id": "c-1", "message_id": "m1"}
+    two = {**one, "message_id": "m2"}
+    waiting = await haru.ask("하나", **one)
+    async with asyncio.timeout(30):
+        again = await haru.ask("하나", **one)
+        assert (again.finished, again.answer, again.run_id) == (False, HOLDING_NOTICE, waiting.run_id)
+        with pytest.raises(ConversationBusy, match="ticket desk"):
+            await haru.ask("둘", **two)
+        record = await haru.store.load("c-1")
+        assert record is not None
+        assert [step.event.kind for step in record.steps[2:]] == ["resumed", "resumed"], "one for each who came"
+        desk.there = True
+        assert (await haru.ask("둘", **two)).run_id == "c-1/2"
+        assert (await haru.ask("하나", **one)).ticket is not None
+
+
+async def test_the_notice_of_a_run_that_waits_for_the_desk_is_not_told_for_another_message() -> None:
+    desk = Down()
+    haru = desked([], desk=desk)
+    one = {"customer_id": "C1", "conversation_id": "c-1", "message_id": "m1"}
+    desk.there = True
+    ended = await haru.ask("하나", **one)
+    desk.there = False
+    await haru.ask("둘", **{**one, "message_id": "m2"})
+    async with asyncio.timeout(30):
+        with pytest.raises(ConversationBusy):
+            await haru.ask("셋", **{**one, "message_id": "m3"})
+        assert await haru.ask("하나", **one) == ended
+
+
+async def test_a_message_that_is_kept_stays_so_while_the_desk_is_down() -> None:
+    def wiping(_session: Session) -> list[Callable[..., Any]]:
+        @tool(read_only=False, approval=True)
+        def wipe(what: str) -> str:
+            """Wipe something out."""
+            return what
+
+        return [wipe]
+
+    haru, desk = desked([[("wipe", {"what": "A"})]]), Down()
+    haru = Engine(haru.app.with_tools(wiping), model=haru.model, store=haru.store, desk=desk, clock=haru.clock)
+    two = {"customer_id": "C1", "conversation_id": "c-1", "message_id": "m2"}
+    await haru.ask("하나", **{**two, "message_id": "m1"})
+    kept = await haru.ask("둘", **two)
+    assert (await haru.deny("c-1", "2.0")).answer == HOLDING_NOTICE
+    async with asyncio.timeout(30):
+        again = await haru.ask("둘", **two)
+        assert (again.answer, again.reply_id) == (HELD_NOTICE, kept.reply_id)
+        desk.there = True
+        assert (await haru.ask("둘", **two)).run_id == "c-1/2"
 
 
 async def test_a_later_run_adds_to_the_ticket_at_the_desk() -> None:
