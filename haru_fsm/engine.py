@@ -144,8 +144,13 @@ class Engine:
                 continue
             if record is not None and known is not None:
                 return run_of(self._rebuilt(record), known)
-            if record is not None and record.summary.paused and is_held(record.steps, message_id):
-                return kept(self._rebuilt(record), message_id)
+            if record is not None and is_held(record.steps, message_id):
+                if record.summary.paused or not self.app.workflow.lets_in(record.summary.state):
+                    return kept(self._rebuilt(record), message_id)
+                with suppress(ConversationMoved):
+                    # The app had no place for it where the run has ended, and has one now.
+                    await self._worker(record, conversation_id, customer_id, watch).take()
+                continue
             worker = self._worker(record, conversation_id, customer_id, watch)
             try:
                 if record is not None and record.summary.paused:

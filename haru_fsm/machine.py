@@ -229,6 +229,10 @@ class Workflow:
         """Whether the table has a row for this event in this state."""
         return (state, str(event.model_fields["kind"].default)) in self._pairs
 
+    def lets_in(self, state: str) -> bool:
+        """Whether a message finds its way out of this state; out of one that is gone, it goes to a person."""
+        return state not in self.states or self.accepts(state, MessageReceived)
+
     # -- conversations
 
     def begin(

@@ -82,7 +82,8 @@ class Worker:
         self._record = record
         self._watch = watch
         self._saved = conversation.seq
-        self._run = conversation.run
+        self._ended: Conversation | None = None
+        """Where the run has ended, or paused, before a kept message begins the next one."""
         self._over = record.summary.owner if record is not None else None
         self._owner = leases.take()
         self._services: Services | None = None
@@ -140,7 +141,6 @@ class Worker:
     async def _working(self, first: Callable[[], Awaitable[None]]) -> Run:
         try:
             await first()
-            self._run = self._conversation.run
             await self._drive()
         except DeskUnavailable:
             # The run waits in its state; the customer reads that a number will follow, and none that is made up.
@@ -150,8 +150,7 @@ class Worker:
             raise
         finally:
             leases.give_back(self._owner)
-        later = self._conversation.run != self._run
-        return run_of(self._conversation, self._run if later else None)
+        return run_of(self._ended or self._conversation)
 
     async def _let_go(self) -> None:
         """Whatever went wrong, the next worker need not wait for this one's lease to run out."""
@@ -162,6 +161,7 @@ class Worker:
         """The heart, for this run and those that kept messages begin after it. Ends at rest, which every certified
         workflow comes to."""
         await self._drive_to_rest()
+        self._ended = self._conversation
         while (message := self._kept_message()) is not None:
             # Committed together with the ending of the run before it: a kept message is never left behind.
             self._services = None
@@ -172,8 +172,14 @@ class Worker:
         await self._save()
 
     def _kept_message(self) -> MessageReceived | None:
-        """The message that begins the next run, where the last one has ended."""
-        held = [] if self._conversation.paused else held_messages(self._conversation.steps)
+        """The message that begins the next run, where the last one has ended.
+
+        It stays kept where the table lets no message in: it must not hold back the ending before it.
+        """
+        conversation = self._conversation
+        if conversation.paused or not self._parts.app.workflow.lets_in(conversation.state):
+            return None
+        held = held_messages(conversation.steps)
         if not held:
             return None
         seq, message = held[0]

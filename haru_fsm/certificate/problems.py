@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from haru_fsm.certificate.arcs import Graph, Limit, Place, from_outside, kind
 from haru_fsm.certificate.loops import Loop, endless_loop
 from haru_fsm.certificate.routes import Move, Stretch, in_words, moves
-from haru_fsm.conversation import Resumed
+from haru_fsm.conversation import ApprovalRequested, MessageReceived, Resumed
 from haru_fsm.machine import Row, Workflow
 
 
@@ -31,6 +31,8 @@ class ProblemKind(StrEnum):
     """The last row for an event has a guard, and no row is left where it does not trip."""
     DEAD_ROW = "dead_row"
     """This row can never fire in this state."""
+    NO_NEXT_RUN = "no_next_run"
+    """Runs wait for a person and end in this state, and a message that was kept meanwhile can begin no run there."""
 
 
 class Problem(BaseModel):
@@ -56,6 +58,7 @@ def problems_of(graph: Graph) -> tuple[Problem, ...]:
         *_without_row(graph.workflow),
         *_guarded_last(graph.workflow),
         *_dead_rows(graph),
+        *_without_next_run(graph.workflow),
     )
 
 
@@ -136,6 +139,24 @@ def _why_dead(graph: Graph, state: str, row: Row) -> str:
     if not given and not resumed and not from_outside(event):
         return f"no work gives {row.kind} there; take the row out, or let the work of {state} return it"
     return "the rows above it leave nothing over for it; put it above them, or take it out"
+
+
+def _without_next_run(workflow: Workflow) -> Iterator[Problem]:
+    if not any(row.rests and issubclass(row.event, ApprovalRequested) for row in workflow.rows):
+        return
+    endings = {str(row.target): number for number, row in reversed([*enumerate(workflow.rows)]) if _ends(row)}
+    for state, number in endings.items():
+        if not workflow.accepts(state, MessageReceived):
+            text = (
+                "Where a run waits for a person's approval, a message that comes meanwhile is kept and begins the next "
+                f"run; but a run may end in {state}, and {state} has no row for {kind(MessageReceived)}. Add one. "
+                f"Row: {workflow.rows[number]}."
+            )
+            yield Problem(kind=ProblemKind.NO_NEXT_RUN, text=text, state=state, row=number)
+
+
+def _ends(row: Row) -> bool:
+    return row.rests and not issubclass(row.event, ApprovalRequested)
 
 
 # --------------------------------------------------------------------------- loops

@@ -6,6 +6,8 @@ import pytest
 
 from haru_fsm.certificate import ProblemKind, certify, problems, require_sound
 from haru_fsm.conversation import (
+    ApprovalDecided,
+    ApprovalRequested,
     Event,
     MessageReceived,
     ModelAnswered,
@@ -193,6 +195,32 @@ def test_a_pause_with_a_limit_is_part_of_the_run() -> None:
     workflow = paused(Row(ModelFailed, "ACT", "DONE", when=Asked("approvals", 2), rests=True))
     assert problems(workflow) == ()
     assert certify(workflow).transitions.value == 2 + 2 * 2 + 1
+
+
+def waiting(*more: Row) -> Workflow:
+    return shop(
+        Row(ToolsRequested, "AWAIT", "ACT"),
+        Row(ToolsExecuted, "ACT", "DONE", rests=True),
+        Row(ApprovalRequested, "ACT", "DONE", when=Asked("approvals", 2), rests=True),
+        Row(ApprovalRequested, "ACT", "ACT", rests=True),
+        Row(ApprovalDecided, "ACT", "ACT"),
+        Row(ModelFailed, "AWAIT", "TICKET", rests=True),
+        *more,
+        gives={"AWAIT": [ModelAnswered, ToolsRequested, ModelFailed], "ACT": [ToolsExecuted, ApprovalRequested]},
+    )
+
+
+def test_after_every_ending_a_kept_message_must_be_able_to_begin() -> None:
+    (problem,) = problems(waiting())
+    assert (problem.kind, problem.row, problem.state) == (ProblemKind.NO_NEXT_RUN, 7, "TICKET")
+    assert "a message that comes meanwhile is kept" in problem.text
+    assert "TICKET has no row for message_received" in problem.text
+    assert problems(waiting(Row(MessageReceived, "TICKET", "AWAIT"))) == ()
+
+
+def test_a_table_that_waits_for_nobody_may_have_a_last_state() -> None:
+    final = shop(Row(ModelFailed, "AWAIT", "TICKET", rests=True), gives={"AWAIT": [ModelAnswered, ModelFailed]})
+    assert problems(final) == ()
 
 
 def test_resumes_need_a_limit_of_their_own_and_are_told_apart_from_the_run() -> None:

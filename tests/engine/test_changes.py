@@ -19,6 +19,7 @@ from haru_fsm.conversation import (
     MessageReceived,
     ModelFailed,
     Resumed,
+    TicketClosed,
     ToolsExecuted,
 )
 from haru_fsm.diagram import mermaid
@@ -29,8 +30,11 @@ from haru_fsm.runs import Run
 from haru_fsm.stores import Started, Store
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
+from haru_fsm.tickets import HELD_NOTICE
 from haru_fsm.transfer import export, import_lines, verify
 from tests.engine.changing import (
+    BASIC,
+    WORK,
     ParcelWeighed,
     engine,
     look,
@@ -267,7 +271,9 @@ def table(change: Callable[[Row], Row | None]) -> Workflow:
     """The default table, with its rows changed or left out."""
     old = bare(Limits()).workflow
     rows = [row for row in map(change, old.rows) if row is not None]
-    return Workflow(rows, work={_elsewhere(state): work for state, work in old.work.items()}, initial=old.initial)
+    named = {str(row.target) for row in rows}
+    work = {state if state in named else _elsewhere(state): work for state, work in old.work.items()}
+    return Workflow(rows, work=work, initial=old.initial)
 
 
 def _elsewhere(state: str) -> str:
@@ -281,8 +287,7 @@ def elsewhere() -> Workflow:
 
 def deaf() -> Workflow:
     """No row for a decision."""
-    old = bare(Limits()).workflow
-    return Workflow([row for row in old.rows if row.event is not ApprovalDecided], work=old.work, initial=old.initial)
+    return table(lambda row: row if row.event is not ApprovalDecided else None)
 
 
 async def waiting_twice(store: Store, clock: FakeClock) -> Run:
@@ -372,6 +377,47 @@ async def test_a_ticket_that_the_table_has_no_row_for_is_closed_and_replayed() -
     record = await store.load(escalated.conversation_id)
     assert record is not None
     assert replay(haru.app, record).identical
+
+
+async def test_a_kept_message_that_has_no_place_to_begin_holds_back_no_ending() -> None:
+    """The changed table asks for no approvals, so it may be one that lets no message in while a ticket is open."""
+    store, clock = MemoryStore(), FakeClock()
+    paused = await waiting_twice(store, clock)
+    where = {"customer_id": "C1", "conversation_id": paused.conversation_id}
+    rows = (
+        Row(MessageReceived, "DONE", "THINK"),
+        *BASIC[1:],
+        Row(TicketClosed, "TICKET", "DONE", rests=True),
+    )
+    later = engine(Workflow(rows, work=WORK, initial="DONE"), ScriptedModel(["네."]), store, clock=clock)
+    kept = await later.ask("여보세요?", **where, message_id="m2")
+    ended = await later.approve(paused.conversation_id, "2.0")
+    assert ended.ticket is not None
+    assert ended.finished
+    assert await later.resume(paused.conversation_id) == ended
+    again = await later.ask("여보세요?", **where, message_id="m2")
+    assert (again.answer, again.reply_id) == (HELD_NOTICE, kept.reply_id)
+    closed = await later.close_ticket(ended.ticket.ticket_id, "처리했습니다.")
+    assert closed.answer == "처리했습니다."
+    assert (await later.ask("여보세요?", **where, message_id="m2")).answer == "네."
+
+
+async def test_a_message_that_was_kept_by_another_table_begins_when_it_is_sent_again() -> None:
+    store, clock = MemoryStore(), FakeClock()
+    paused = await waiting_twice(store, clock)
+    where = {"customer_id": "C1", "conversation_id": paused.conversation_id}
+    rows = (Row(MessageReceived, "DONE", "THINK"), *BASIC[1:])
+    shut = engine(Workflow(rows, work=WORK, initial="DONE"), ScriptedModel([]), store, clock=clock)
+    await shut.ask("여보세요?", **where, message_id="m2")
+    await shut.approve(paused.conversation_id, "2.0")
+    mended = engine(SMALL, ScriptedModel(["네."]), store, clock=clock)
+    assert (await mended.ask("여보세요?", **where, message_id="m2")).answer == "네."
+    record = await store.load(paused.conversation_id)
+    assert record is not None
+    assert [step.event.text for step in record.steps if isinstance(step.event, MessageReceived)] == [
+        "A, B 지워 주세요",
+        "여보세요?",
+    ]
 
 
 # --------------------------------------------------------------------------- the lease, whatever the table says
