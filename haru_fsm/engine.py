@@ -119,7 +119,8 @@ class Engine:
         message that comes in a pause is kept, and begins the next run when the paused one has ended.
 
         Raises SettingsError (an empty or too long message), UnknownCustomer, UnknownConversation (it is another
-        customer's), ConversationBusy (a run is going on), StoreError.
+        customer's), ConversationBusy (a run is going on, or waits for a ticket desk that is down), ConversationMoved
+        (without a `message_id`: another worker appended at the same moment), JournalDamaged, StoreError.
         """
         message = self._message(text, message_id)
         self.app.session(checked("customer's number", customer_id))
@@ -157,16 +158,18 @@ class Engine:
                     return await self._hold(worker, message, conversation_id)
                 return await worker.begin(message)
             except ConversationMoved:
-                if message_id is None:
+                if message_id is None and not (record is not None and record.summary.paused):
                     raise
-                # Another worker has begun in this very moment; if it is the same message, its run is ours.
+                # Another worker has begun in this very moment; if it is the same message, its run is ours. And where
+                # somebody has decided in this moment, the message is still to be kept, or to begin.
 
     async def resume(self, conversation_id: str, *, watch: Watcher | None = None) -> Run:
         """Carry an unfinished run on to its ending; a conversation at rest is returned as it is.
 
         So is a run that waits for a person's approval, unless its time is up: then that is a denial.
 
-        Raises UnknownConversation, ConversationBusy (another worker is alive and has it), JournalDamaged, StoreError.
+        Raises UnknownConversation, ConversationBusy (another worker is alive and has it), ConversationMoved (another
+        worker took it up at the same moment), JournalDamaged, StoreError.
         """
         record = await self._load(conversation_id)
         if self._late(record):

@@ -114,13 +114,19 @@ class Worker:
 
         return await self._working(take)
 
-    async def hold(self, message: MessageHeld) -> Run:
-        """Keep a message that came in a pause, for the next run."""
+    async def hold(self, message: MessageHeld) -> None:
+        """Keep a message that came in a pause, for the next run. ConversationMoved: certainly not kept."""
 
         async def hold() -> None:
             self._hold(message)
 
-        return await self._working(hold)
+        before = self._conversation.seq
+        try:
+            await self._working(hold)
+        except ConversationMoved:
+            now = await self._parts.store.load(self._conversation.conversation_id)
+            if now is None or now.steps[before : before + 1] != self._conversation.steps[before:]:
+                raise
 
     def _hold(self, event: Event) -> None:
         self._conversation = self._parts.app.workflow.hold(self._conversation, self._stamped(event))

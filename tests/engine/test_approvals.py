@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     last_request,
 )
-from haru_fsm.errors import ConversationBusy, ToolError, UnknownCall
+from haru_fsm.errors import ConversationBusy, StoreError, ToolError, UnknownCall
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.services import Services
 from haru_fsm.stores import Store
@@ -183,6 +183,50 @@ async def test_a_message_in_a_pause_is_kept_and_begins_the_next_run(store: Store
         assert [step.run for step in steps if isinstance(step.event, MessageReceived)] == [1, 2, 3]
         for request in model.requests:
             assert check_contents(list(request.contents)) == []
+
+
+class Meddled(MemoryStore):
+    """Something else happens just before, or an error just after, the first message that is kept."""
+
+    def __init__(self, before: Callable[[], Awaitable[object]] | None = None, *, fails: bool = False) -> None:
+        super().__init__()
+        self.before, self.fails = before, fails
+
+    async def append(self, conversation: Conversation, **place: Any) -> None:
+        if not isinstance(conversation.steps[-1].event, MessageHeld):
+            return await super().append(conversation, **place)
+        before, self.before = self.before, None
+        if before is not None:
+            await before()
+        await super().append(conversation, **place)
+        fails, self.fails = self.fails, False
+        if fails:
+            raise StoreError("It was stored, and nobody could say so.")
+
+
+@pytest.mark.parametrize("calls", ["A", "AB"])
+@pytest.mark.parametrize("message_id", [None, "m2"])
+async def test_a_message_that_meets_a_decision_is_kept_or_begins_the_next_run(
+    calls: str, message_id: str | None
+) -> None:
+    store, model = Meddled(), ScriptedModel([wipe(*calls), "지우지 않았습니다.", "둘째 답"])
+    async with engine(model, tools=Counter(), store=store) as haru:
+        where = {"customer_id": "C1", "conversation_id": "c-1"}
+        await haru.ask("지워 주세요", **where)
+        store.before = lambda: haru.deny("c-1", "2.0")
+        run = await haru.ask("그리고요?", **where, message_id=message_id)
+        assert run.answer == ("둘째 답" if calls == "A" else HELD_NOTICE)
+
+
+async def test_a_message_that_was_kept_though_the_store_said_otherwise_is_kept_once() -> None:
+    store = Meddled()
+    async with engine(ScriptedModel([wipe("A")]), tools=Counter(), store=store) as haru:
+        where = {"customer_id": "C1", "conversation_id": "c-1"}
+        await haru.ask("지워 주세요", **where)
+        store.fails = True
+        assert (await haru.ask("그리고요?", **where)).answer == HELD_NOTICE
+        steps = (await record_of(haru, "c-1")).steps
+        assert sum(isinstance(step.event, MessageHeld) for step in steps) == 1
 
 
 async def test_a_pause_spends_no_deadline_and_opens_no_budget() -> None:
