@@ -17,6 +17,7 @@ from haru_fsm.errors import HaruError, SettingsError
 if TYPE_CHECKING:
     from haru_fsm.conversation import Awaited, Step
     from haru_fsm.runs import Run
+    from haru_fsm.stores import Store
     from haru_fsm.worker import Watcher
 
 KEPT = "Interrupted; nothing that was done is lost. Carry it on with: "
@@ -76,13 +77,30 @@ async def _ask(given: Given, message: _Message, to: Callable[[str], None]) -> Ru
     async with given.engine() as engine:
         earlier = (await known(engine.store, message.conversation_id)).steps if message.conversation_id else ()
         with narrated(to, earlier) as watch:
-            return await engine.ask(
+            ended = await engine.ask(
                 message.text,
                 customer_id=message.customer_id,
                 conversation_id=message.target,
                 message_id=message.message_id,
                 watch=watch,
             )
+        if message.message_id is not None and await _is_another(message, ended, engine.store):
+            tell(
+                f"The message id {message.message_id} was used for another text before: this is what that one came to, "
+                "and the new text was not read. Give each message an id of its own."
+            )
+        return ended
+
+
+async def _is_another(message: _Message, ended: Run, store: Store) -> bool:
+    """Whether this message's id had come with another text."""
+    from haru_fsm.conversation import MessageHeld, MessageReceived
+    from haru_fsm.json_safe import safe_text
+
+    events = [step.event for step in (await known(store, ended.conversation_id)).steps]
+    came = (event for event in events if isinstance(event, MessageReceived | MessageHeld))
+    first = next((event.text for event in came if event.message_id == message.message_id), None)
+    return first is not None and first != safe_text(message.text)
 
 
 def resume(
@@ -153,12 +171,17 @@ def show_run(ended: Run, given: Given, as_json: bool) -> int:
 
 def what_waits(waiting: Iterable[Awaited], conversation_id: str, given: Given) -> Iterator[str]:
     """What a person has to decide, and what to type for it."""
-    from haru_fsm.tickets import when
-
     for call in waiting:
-        yield f"waits for approval until {when(call.expires_at)} UTC: {call.tool}({call.args!r})"
+        yield one_waits(call)
         yield f"  {given.command('approve', conversation_id, call.call)}"
         yield f"  {given.command('deny', conversation_id, call.call, '--reason', 'TEXT')}"
+
+
+def one_waits(call: Awaited) -> str:
+    """The call that waits, and how long."""
+    from haru_fsm.tickets import when
+
+    return f"waits for approval until {when(call.expires_at)} UTC: {call.tool}({call.args!r})"
 
 
 def _place(ended: Run) -> str:

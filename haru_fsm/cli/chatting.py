@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
 from haru_fsm.cli import exits
-from haru_fsm.cli.asking import narrated, what_waits
+from haru_fsm.cli.asking import narrated, one_waits
 from haru_fsm.cli.output import complain, say, tell
 from haru_fsm.cli.wiring import Given, known, new_conversation
 from haru_fsm.engine import Engine
@@ -18,6 +18,7 @@ PROMPT = "> "
 LEAVE = "/quit"
 APPROVE, DENY = "/approve", "/deny"
 """A person decides from here: `/approve CALL`, `/deny CALL REASON`."""
+COMMANDS = f"{LEAVE}, {APPROVE} CALL, {DENY} CALL REASON"
 BY = "chat"
 INTERRUPTED = "Stopped. Your next message carries this run on first."
 
@@ -53,7 +54,11 @@ class Chat:
         tell(f"conversation {self.conversation} with {self.customer} · {LEAVE} leaves")
         try:
             while (text := self._line()) is not None:
-                if text:
+                if text.startswith("/") and text.partition(" ")[0] not in (APPROVE, DENY):
+                    complain(
+                        f"There is no command {text[:40]}. Commands: {COMMANDS}. A message begins without a slash."
+                    )
+                elif text:
                     self._turn(runner, text)
         finally:
             runner.run(self.closing.aclose())
@@ -82,8 +87,8 @@ class Chat:
             complain(str(error))
         else:
             say(ended.answer)
-            for line in what_waits(ended.waiting, self.conversation, self.given):
-                tell(line)
+            for call in ended.waiting:
+                tell(f"{one_waits(call)}\n  {APPROVE} {call.call}\n  {DENY} {call.call} REASON")
 
     async def _ask(self, text: str) -> Run:
         word, _, rest = text.partition(" ")

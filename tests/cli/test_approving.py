@@ -90,7 +90,8 @@ def test_a_person_decides_in_the_chat_as_well(haru: Haru, app: Path) -> None:
         typed="여보세요?\n/approve 2.0\n/deny 2.0 x\n",
     )
     assert chatted.code == 0
-    assert "haru approve" in chatted.err
+    assert "  /approve 2.0\n  /deny 2.0 REASON\n" in chatted.err
+    assert "haru approve" not in chatted.err
     assert "Approved: call 2.0 by chat" in chatted.out
     assert "Call 2.0 was approved" in chatted.err
     steps = haru("show", conversation, *where, "--json").json["steps"]

@@ -58,6 +58,16 @@ def test_the_same_message_id_is_the_same_run(haru: Haru) -> None:
     assert len(haru("list", "--json").json) == 1
 
 
+def test_another_text_under_the_same_message_id_is_told_and_not_read(haru: Haru) -> None:
+    first = haru("ask", PARCELS, "--customer", "C003", "--message-id", "m1", "--json")
+    assert "m1" not in first.err
+    for shown in (("--json",), ()):
+        other = haru("ask", "환불해 주세요", "--customer", "C003", "--message-id", "m1", *shown)
+        assert other.code == 0
+        assert "message id m1 was used for another text" in other.err
+        assert first.json["answer"] in (other.json["answer"] if shown else other.out)
+
+
 def test_a_conversation_goes_on_and_counts_anew(haru: Haru) -> None:
     first = haru("ask", PARCELS, "--customer", "C003", "--json").json
     more = haru("ask", PARCELS, "--customer", "C003", "--conversation", first["conversation_id"], "--json")

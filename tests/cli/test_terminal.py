@@ -169,6 +169,15 @@ def test_chat_goes_on_after_a_message_that_is_refused(haru: Haru) -> None:
     assert "34622188536" in chatted.out
 
 
+def test_chat_has_its_commands_and_takes_no_other_for_a_message(haru: Haru) -> None:
+    chatted = haru("chat", "--customer", "C003", typed="/exit\n/foo bar\n/\n/quit now\n/quit\n")
+    assert chatted.code == 0
+    for word in ("/exit", "/foo bar", "/", "/quit now"):
+        assert f"no command {word}." in chatted.err
+    assert "/quit, /approve CALL, /deny CALL REASON" in chatted.err
+    assert haru("list", "--json").json == [], "nothing went to the model"
+
+
 def test_chat_continues_a_conversation(haru: Haru) -> None:
     run = haru("ask", PARCELS, "--customer", "C003", "--json").json
     haru("chat", "--customer", "C003", "--conversation", run["conversation_id"], typed="안녕하세요\n")
