@@ -155,14 +155,16 @@ class Explorer:
         }
         self._noted: set[tuple[str, type[Event], str, bool]] = set()
         self._rows = {id(row): number for number, row in enumerate(app.workflow.rows)}
+        chosen = {kind: some for kind, some in events.items() if resumes or kind is not Resumed}
         self.seen = Explored(
-            depth, {str(kind.model_fields["kind"].default): len(some) for kind, some in events.items()}, len(self._rows)
+            depth, {str(kind.model_fields["kind"].default): len(some) for kind, some in chosen.items()}, len(self._rows)
         )
 
     def explore(self) -> Explored:
         """All of it; stops at the first thing that is wrong."""
         begun = self._workflow.begin("c-explored", "C001")
         message = self._workflow.advance(begun, MessageReceived(text="주문 확인해 주세요"))
+        self._note_row(message.steps[-1])
         waiting = [_Place(message, History().fold(message.steps[-1]))]
         done = 0.0
         while waiting and not self.seen.broken:

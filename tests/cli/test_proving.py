@@ -73,6 +73,8 @@ def test_exhaustively_it_says_what_it_covered(haru: Haru) -> None:
     assert "Every conversation of up to 4 choices" in ended.out
     assert "rows of the table that fired" in ended.out
     assert "ticket_closed" in ended.out, "a row that the alphabet cannot reach is named"
+    assert "message_received" not in ended.out, "every conversation begins with it"
+    assert "chosen from: 3 model_answered, 3 tools_requested, 1 model_failed\n" in ended.out, "no process dies here"
 
 
 def test_exhaustively_a_broken_promise_is_found(haru: Haru, lax: Path) -> None:

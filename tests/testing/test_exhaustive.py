@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from haru_fsm import Limits
+from haru_fsm.conversation import MessageReceived
 from haru_fsm.testing.exhaustive import Explorer, alphabet, as_play
 from haru_fsm.testing.hunting import ALL_PROMISES, Ground
 from tests.engine.shopless import bare
@@ -19,6 +20,15 @@ def test_of_one_choice_there_are_as_many_conversations_as_events() -> None:
     assert explored.cut_off == 3, "the wishes go on beyond the depth"
     assert sum(explored.endings.values()) == 4
     assert not explored.broken
+
+
+def test_it_says_what_there_was_to_choose_from_and_counts_the_row_that_begins() -> None:
+    app = bare(Limits())
+    explored = Explorer(app, depth=1, events=EVENTS).explore()
+    begins = next(number for number, row in enumerate(app.workflow.rows) if row.event is MessageReceived)
+    assert begins in explored.rows
+    assert explored.alphabet == {"model_answered": 3, "tools_requested": 3, "model_failed": 1}
+    assert Explorer(app, depth=1, events=EVENTS, resumes=1).explore().alphabet["resumed"] == 1
 
 
 def test_transitions_are_made_once_however_many_conversations_share_them() -> None:
