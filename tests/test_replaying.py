@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from haru_fsm import App, Engine, Limits, Row, Workflow, tool
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import (
+    ApprovalDecided,
+    ApprovalRequested,
     FailureReason,
     HistoryAdopted,
     MessageReceived,
@@ -330,12 +332,14 @@ async def test_the_time_that_decided_work_took_is_the_journals_too() -> None:
 
 
 async def test_a_table_without_the_row() -> None:
-    """Whoever has had an answer may not write again."""
+    """Whoever has had an answer may not write again; so nobody may wait for an approval, either."""
     async with engine(ScriptedModel(["네", "네"])) as haru:
         record = await stored(haru, "하나", "둘")
     now = app()
-    rows = [row for row in now.workflow.rows if row.event is not MessageReceived]
+    gone = (MessageReceived, ApprovalRequested, ApprovalDecided)
+    rows = [row for row in now.workflow.rows if row.event not in gone]
     rows.append(Row(MessageReceived, "ESCALATE_TICKET", "AWAIT_MODEL"))
+    rows.append(Row(ApprovalRequested, "EXECUTE_TOOLS", "ESCALATE_TICKET"))
     found = difference(dataclasses.replace(now, workflow=_with(now, rows, initial="ESCALATE_TICKET")), record)
     assert (found.seq, found.what, found.was) == (3, "way", "→ AWAIT_MODEL")
     assert "message_received came in state DONE, and the table has no row for it" in found.now
