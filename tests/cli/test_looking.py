@@ -41,7 +41,7 @@ def test_list(haru: Haru, asked: dict[str, object]) -> None:
     assert str(asked["conversation_id"]) in haru("list").out
     assert haru("list", "--unfinished", "--json").json == []
     assert haru("list", "--customer", "C001", "--json").json == []
-    assert haru("list", "--unfinished").out == "No conversations.\n"
+    assert haru("list", "--unfinished").out == "No unfinished conversations.\n"
 
 
 def test_show_as_json_is_the_journal(haru: Haru, asked: dict[str, object]) -> None:
