@@ -36,6 +36,11 @@ class Script:
 Begin = Callable[..., "subprocess.Popen[bytes]"]
 
 
+def _heeds_ctrl_c() -> None:
+    """What runs in the background of a shell ignores Ctrl-C, and so would all that it begins."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def begin(empty: Path, tmp_path: Path) -> Iterator[Begin]:
     """Begins a command in a process of its own, on a model at this address."""
@@ -46,7 +51,8 @@ def begin(empty: Path, tmp_path: Path) -> Iterator[Begin]:
             HARU_DATABASE_URL=f"sqlite:///{tmp_path}/haru.db", GEMINI_API_KEY="k", GOOGLE_GEMINI_BASE_URL=base_url
         )
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        begun.append(subprocess.Popen(command(*words), env=environment, cwd=empty, **{**pipes, **how}))
+        how = {**pipes, "preexec_fn": _heeds_ctrl_c, **how}
+        begun.append(subprocess.Popen(command(*words), env=environment, cwd=empty, **how))
         return begun[-1]
 
     yield start
