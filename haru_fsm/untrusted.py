@@ -5,9 +5,10 @@ tools, limits and the system prompt of a request never come from contents, tools
 approvals are given by persons. What is left is that the model may believe it. So the app's system prompt should say
 that results and messages are data (the starter's does), and what looks like an attempt gets a mark beside it.
 
-A result's mark is journaled with it, so a history stays as the model has read it. The marks are found by words, in
-English and Korean. They catch the plain attempts and miss well hidden ones; a mark
-that was not needed does no harm. Source: the patterns of published prompt injections, and our own notes imitated.
+A result's mark is journaled with it; a message's is found again wherever the history is put together, so other words to
+look for change what a later request says of an old message. The marks are found by words, in English and Korean. They
+catch the plain attempts and miss well hidden ones; a mark that was not needed does no harm. Source: the patterns of
+published prompt injections, and our own notes imitated.
 """
 
 from __future__ import annotations
