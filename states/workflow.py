@@ -6,6 +6,7 @@ whether every run still ends; `haru diagram` draws what you wrote.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 
 from haru_fsm.conversation import (
@@ -27,14 +28,22 @@ from haru_fsm.guards import (
     AnyOf,
     ApprovalBudget,
     CallCycle,
+    CostBudget,
+    Deadline,
     FailingCalls,
+    Guard,
     InDoubt,
+    LastWord,
+    LastWordGiven,
     NoProgress,
     NudgedInVain,
     RepeatedCall,
     RepeatedEffect,
     ResumeBudget,
     SimilarThoughts,
+    StepBudget,
+    TokenBudget,
+    ToolCallBudget,
     UnfoundedTicketClaim,
     UnusableCalls,
 )
@@ -42,7 +51,6 @@ from haru_fsm.limits import Limits
 from haru_fsm.machine import Row, Work, Workflow
 
 from .append_observation import append_observation
-from .at_the_limit import AtTheLimit
 from .await_model import await_model
 from .escalate_ticket import escalate_ticket
 from .execute_tools import execute_tools
@@ -64,7 +72,9 @@ RESTING = (DONE, ESCALATE_TICKET)
 
 def workflow(limits: Limits) -> Workflow:
     """Haru's workflow under these limits."""
-    limit = AtTheLimit(limits, AWAIT_MODEL, APPEND_OBSERVATION, ESCALATE_TICKET)
+    late = deadline(limits)
+    spendable = (StepBudget(limits.max_steps), *budgets(limits))
+    out_of_calls = ToolCallBudget(limits.max_tool_calls)
     repeats, nudges = limits.loop_repeats, limits.loop_nudges
     plain = AnyOf(RepeatedCall(repeats), CallCycle())
     circles = AnyOf(
@@ -84,14 +94,36 @@ def workflow(limits: Limits) -> Workflow:
     )
     unfit = AnyOf(InDoubt(), UnfoundedTicketClaim())
     # Work goes on after each decision, so whoever sets a deadline has it asked in this loop as well.
-    asked_too_often = AnyOf(ApprovalBudget(limits.max_approvals), *limit.late)
+    asked_too_often = AnyOf(ApprovalBudget(limits.max_approvals), *late)
     resumed_too_often = ResumeBudget(limits.max_resumes)
+    # At a spent budget a ticket at once, or where the limits say so a last word: one request more, with tools off.
+    # After the deadline there is no time for it, and a model that asks for tools even then goes to a person.
+    spent_on_request: tuple[Row, ...] = (
+        Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=AnyOf(*spendable, *late, out_of_calls)),
+    )
+    spent_on_observation: tuple[Row, ...] = (
+        Row(ObservationAppended, APPEND_OBSERVATION, ESCALATE_TICKET, when=AnyOf(*spendable, *late)),
+    )
+    if limits.final_answer_without_tools:
+        spent = AnyOf(*spendable)
+        spent_by_request = AnyOf(*spendable, out_of_calls)
+        refused = AnyOf(*late, AllOf(spent_by_request, LastWord()))
+        given = AnyOf(*late, AllOf(spent, LastWord()))
+        spent_on_request = (
+            Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=refused),
+            Row(ToolsRequested, AWAIT_MODEL, APPEND_OBSERVATION, when=spent_by_request, answer=Answer.LAST_WORD),
+        )
+        spent_on_observation = (
+            Row(ObservationAppended, APPEND_OBSERVATION, AWAIT_MODEL, when=LastWordGiven()),
+            Row(ObservationAppended, APPEND_OBSERVATION, ESCALATE_TICKET, when=given),
+            Row(ObservationAppended, APPEND_OBSERVATION, AWAIT_MODEL, when=spent, answer=Answer.LAST_WORD),
+        )
     rows = (
         Row(MessageReceived, RESTING, AWAIT_MODEL),
         Row(ModelAnswered, AWAIT_MODEL, ESCALATE_TICKET, when=unfit),
         Row(ModelAnswered, AWAIT_MODEL, DONE, rests=True),
         Row(ModelFailed, AWAIT_MODEL, ESCALATE_TICKET),
-        *limit.on_request(),
+        *spent_on_request,
         Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=stubborn),
         Row(ToolsRequested, AWAIT_MODEL, APPEND_OBSERVATION, when=circles, answer=Answer.NUDGE),
         Row(ToolsRequested, AWAIT_MODEL, EXECUTE_TOOLS),
@@ -99,7 +131,7 @@ def workflow(limits: Limits) -> Workflow:
         Row(ApprovalRequested, EXECUTE_TOOLS, ESCALATE_TICKET, when=asked_too_often),
         Row(ApprovalRequested, EXECUTE_TOOLS, EXECUTE_TOOLS, rests=True),
         Row(ApprovalDecided, EXECUTE_TOOLS, EXECUTE_TOOLS),
-        *limit.on_observation(),
+        *spent_on_observation,
         Row(ObservationAppended, APPEND_OBSERVATION, AWAIT_MODEL),
         Row(Resumed, AWAIT_MODEL, ESCALATE_TICKET, when=resumed_too_often),
         Row(Resumed, AWAIT_MODEL, AWAIT_MODEL),
@@ -117,3 +149,16 @@ def workflow(limits: Limits) -> Workflow:
         ESCALATE_TICKET: escalate_ticket,
     }
     return Workflow(rows, work=work, initial=DONE)
+
+
+def budgets(limits: Limits) -> Iterator[Guard]:
+    """The budgets that are set, beside that of steps."""
+    if limits.token_budget is not None:
+        yield TokenBudget(limits.token_budget)
+    if limits.cost_budget_usd is not None:
+        yield CostBudget(limits.cost_budget_usd)
+
+
+def deadline(limits: Limits) -> tuple[Guard, ...]:
+    """The deadline, where one is set."""
+    return (Deadline(limits.deadline_s),) if limits.deadline_s is not None else ()

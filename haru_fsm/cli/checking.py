@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.output import complain, say, say_json, show
 from haru_fsm.cli.wiring import Given
-from haru_fsm.errors import EndlessWorkflow, WorkflowError
+from haru_fsm.errors import EndlessWorkflow, UnknownCustomer, WorkflowError
 
 if TYPE_CHECKING:
+    from haru_fsm.app import App
     from haru_fsm.certificate import Certificate
     from haru_fsm.machine import Workflow
 
@@ -23,8 +25,8 @@ def check(
     """Prove that every run of the app's workflow ends.
 
     Says what one run can cost at worst, and how; tokens and money where the model's window and its price are known.
-    A workflow that could run for ever is refused, with the
-    shortest endless loop. Exit codes: 0 accepted, 1 refused, 2 there is no app to check.
+    A workflow that could run for ever is refused, with the shortest endless loop. Exit codes: 0 accepted, 1 refused,
+    2 there is no app to check.
     """
     given = Given(app, model=model, max_steps=max_steps)
     try:
@@ -47,7 +49,18 @@ def _certified(given: Given) -> tuple[Workflow, Certificate]:
     from haru_fsm.certificate import certify
 
     app = given.load()
-    return app.workflow, certify(app.workflow, costs=given.settings().costs(app.limits))
+    costs = replace(given.settings().costs(app.limits), tool_timeout_s=_slowest_s(app))
+    return app.workflow, certify(app.workflow, costs=costs)
+
+
+def _slowest_s(app: App) -> float | None:
+    """Seconds that one call may take at most; a tool may have a time-out of its own, and be repeated. None: not known,
+    for the app knows no customer to look at its tools with."""
+    try:
+        tools = app.toolbox(app.session(app.example_customer)).tools
+    except UnknownCustomer:
+        return None
+    return max((tool.worst_case_s for tool in tools), default=0.0)
 
 
 def _refused(error: WorkflowError, as_json: bool) -> int:

@@ -185,8 +185,8 @@ def test_check_refuses_an_app_whose_guard_lies(tmp_path: Path, capsys: pytest.Ca
     for folder in ("states", "tools", "data"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "states" / "lying.py").write_text(LYING)
-    table = tmp_path / "states" / "at_the_limit.py"
-    text = table.read_text().replace(" StepBudget", "").replace("LastWordGiven,", "LastWordGiven")
+    table = tmp_path / "states" / "workflow.py"
+    text = table.read_text().replace("    StepBudget,\n", "")
     table.write_text(text + "\n\nfrom .lying import StepBudget  # noqa: E402\n")
     assert main(["check", "--app", str(tmp_path), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)

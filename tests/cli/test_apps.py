@@ -68,6 +68,18 @@ def test_check_states_the_worst_case(haru: Haru) -> None:
     assert certificate["certificate"]["model_requests"]["value"] == 3
 
 
+def test_a_slow_tool_is_part_of_the_worst_case(haru: Haru, empty: Path) -> None:
+    def seconds(app: str, carrier_s: float) -> float:
+        haru("new", app)
+        delivery = empty / app / "tools" / "delivery.py"
+        text = delivery.read_text("utf-8")
+        assert "CARRIER_TIMEOUT_S = 3.0" in text
+        delivery.write_text(text.replace("CARRIER_TIMEOUT_S = 3.0", f"CARRIER_TIMEOUT_S = {carrier_s}"), "utf-8")
+        return haru("check", "--app", app, "--json").json["certificate"]["seconds"]["value"]
+
+    assert seconds("slow", 100) - seconds("quick", 3) == 40 * (100 - 10), "each of the 40 calls may be the slowest"
+
+
 def test_check_states_tokens_and_money_where_they_are_known(haru: Haru, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every request is as large as gemini-2.5-flash takes and gives, at $0.30 and $2.50 for a million tokens."""
 
