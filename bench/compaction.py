@@ -122,7 +122,7 @@ def _compacted(step: Step, history: History, system: int, limits: Limits, found:
     if planned is None:
         return step
     found.compactions += 1
-    return step.model_copy(update={"event": step.event.model_copy(update={"compaction": planned})})
+    return step._replace(event=step.event.model_copy(update={"compaction": planned}))
 
 
 def _count(found: Sum, whole: tuple[Any, ...], sent: tuple[Any, ...], system: int) -> None:

@@ -78,8 +78,7 @@ def _ahead(workflow: Workflow, behind: Conversation, n: int, samples: int) -> li
     """The journal's next three lines, so many times; none of these events has worked anything out yet."""
     steps = _advanced(workflow, behind, events(n)).steps[-3:]
     return [
-        tuple(step.model_copy(update={"event": event}) for step, event in zip(steps, events(n), strict=True))
-        for _ in range(samples)
+        tuple(step._replace(event=event) for step, event in zip(steps, events(n), strict=True)) for _ in range(samples)
     ]
 
 

@@ -478,7 +478,7 @@ class Trip(Frozen):
     because: str
 
 
-class Step(Frozen):
+class Step(NamedTuple):
     """One row of the journal: what happened, where it led, and whether the conversation rests there."""
 
     seq: int
@@ -501,6 +501,18 @@ class Step(Frozen):
     def pauses(self) -> bool:
         """It rests without being an ending: the run waits for a person's approval."""
         return self.rests and isinstance(self.event, ApprovalRequested | MessageHeld)
+
+    def written(self, *, whole: bool = False) -> JSON:
+        """The step as a JSON object: without what was never set, or the whole of it."""
+        event = self.event.model_dump(mode="json", exclude_unset=not whole)
+        said = {"seq": self.seq, "run": self.run, "event": event, "source": self.source, "state": self.state}
+        return said | self.notes(whole=whole)
+
+    def notes(self, *, whole: bool = False) -> JSON:
+        """What the row added to the event, as JSON: rest, trip, answer, guards that were asked."""
+        trip = self.trip.model_dump(mode="json", exclude_unset=True) if self.trip is not None else None
+        notes = {"rests": self.rests, "trip": trip, "answer": self.answer, "asked": list(self.asked)}
+        return notes if whole else {name: note for name, note in notes.items() if note}
 
 
 @dataclass(frozen=True, slots=True)
@@ -606,7 +618,7 @@ def self_contained(step: Step) -> Step:
     if not isinstance(step.event, ResultsEvent):
         return step
     results = tuple(result.model_copy(update={"noted": False}) for result in step.event.results)
-    return step.model_copy(update={"event": step.event.model_copy(update={"results": results})})
+    return step._replace(event=step.event.model_copy(update={"results": results}))
 
 
 # --------------------------------------------------------------------------- reading contents

@@ -115,6 +115,7 @@ class _RowTransition(Transition):
     def __init__(self, source: str, dest: str, *_callbacks: None, row: Row, holds: Verdict | None) -> None:
         super().__init__(source, dest)
         self.row = row
+        self.target = str(row.target)
         self.holds = holds
 
     def execute(self, event_data: EventData) -> bool:
@@ -124,7 +125,7 @@ class _RowTransition(Transition):
             cursor.trip = self.holds(cursor.memos, cursor.event, cursor.asked)
             if cursor.trip is None:
                 return False
-        cursor.row, cursor.state = self.row, str(self.row.target)
+        cursor.row, cursor.state = self.row, self.target
         return True
 
 
@@ -311,10 +312,7 @@ class Workflow:
         self, conversation: Conversation, event: Event, state: str, trip: Trip | None, *, rests: bool = False
     ) -> Conversation:
         run = conversation.run + isinstance(event, MessageReceived)
-        facts: dict[str, Any] = {"trip": trip} if trip is not None else {}
-        facts |= {"rests": True} if rests else {}
-        seq, source = conversation.seq + 1, conversation.state
-        step = Step(seq=seq, run=run, event=event, source=source, state=state, **facts)
+        step = Step(conversation.seq + 1, run, event, conversation.state, state, rests, trip)
         memos = self.folds.after(conversation.memos, step, conversation.run)
         steps = (*conversation.steps, step)
         return dataclasses.replace(conversation, state=state, resting=rests, steps=steps, memos=memos)
@@ -327,21 +325,15 @@ class Workflow:
 
 
 def _step(conversation: Conversation, event: Event, cursor: _Cursor, row: Row) -> Step:
-    """The journal's line. What does not apply stays unset, and takes no room in the store."""
-    notes: dict[str, Any] = {}
-    if row.rests:
-        notes["rests"] = True
-    if row.when is not None:
-        notes["trip"] = cursor.trip
-    if row.answer is not None:
-        notes["answer"] = row.answer
-    if cursor.asked:
-        notes["asked"] = tuple(dict.fromkeys(cursor.asked))
+    """The journal's line."""
     return Step(
         seq=conversation.seq + 1,
         run=conversation.run + isinstance(event, MessageReceived),
         event=event,
         source=conversation.state,
         state=cursor.state,
-        **notes,
+        rests=row.rests,
+        trip=cursor.trip,
+        answer=row.answer,
+        asked=tuple(dict.fromkeys(cursor.asked)),
     )

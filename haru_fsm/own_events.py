@@ -47,6 +47,6 @@ def _typed(step: Step, own: Mapping[str, type[Event]]) -> Step:
     if type(step.event) is not Event or known is None:
         return step
     try:
-        return step.model_copy(update={"event": known.model_validate_json(step.event.model_dump_json())})
+        return step._replace(event=known.model_validate_json(step.event.model_dump_json()))
     except ValidationError:
         return step

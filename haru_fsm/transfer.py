@@ -82,7 +82,7 @@ def _written(record: Record, tickets: Sequence[StoredTicket]) -> dict[str, Any]:
         "customer_id": summary.customer_id,
         "parent": summary.parent,
         "rehearsal": summary.rehearsal,
-        "steps": [step.model_dump(mode="json", exclude_unset=True) for step in record.steps],
+        "steps": [step.written() for step in record.steps],
         "ledger": [
             {
                 "call": entry.call,

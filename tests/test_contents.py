@@ -126,7 +126,7 @@ def test_a_blocked_message_is_not_sent_again_and_stays_in_the_journal() -> None:
 def test_an_answer_that_the_customer_did_not_read_is_not_in_the_history() -> None:
     steps = list(SMALL.advance(received(), answer("티켓 T-1을 접수했습니다.")).steps)
     trip = {"guard": "x", "figure": 1, "limit": 0, "because": ""}
-    steps[-1] = steps[-1].model_copy(update={"trip": trip, "rests": False})
+    steps[-1] = steps[-1]._replace(trip=trip, rests=False)
     steps.append(
         Step(seq=3, run=1, event=TicketOpened(ticket=a_ticket(), notice="HT-0000000001"), source="A", state="B")
     )
@@ -137,7 +137,7 @@ def test_an_answer_that_a_guarded_row_lets_rest_is_in_the_history() -> None:
     """`when=Not(...)` trips where nothing is wrong: the customer reads that answer."""
     steps = list(SMALL.advance(received(), answer("곧 도착합니다.")).steps)
     trip = {"guard": "not (InDoubt())", "figure": 0, "limit": 0, "because": ""}
-    steps[-1] = steps[-1].model_copy(update={"trip": trip, "rests": True})
+    steps[-1] = steps[-1]._replace(trip=trip, rests=True)
     assert history(steps).contents[-1] == {"role": "model", "parts": [{"text": "곧 도착합니다."}]}
 
 
@@ -204,7 +204,7 @@ def test_repairs_are_told_beside_the_result() -> None:
     steps = list(conversation.steps)
     event = steps[2].event
     repaired = event.results[0].model_copy(update={"repairs": ("page: '2' was read as 2.",)})
-    steps[2] = steps[2].model_copy(update={"event": event.model_copy(update={"results": (repaired,)})})
+    steps[2] = steps[2]._replace(event=event.model_copy(update={"results": (repaired,)}))
     response = history(steps).contents[-1]["parts"][0]["functionResponse"]["response"]
     assert response == {"result": "ok", "note": "page: '2' was read as 2."}
 

@@ -95,7 +95,7 @@ def as_object(record: Record, tickets: Sequence[StoredTicket]) -> dict[str, Any]
 
     return {
         **asdict(record.summary),
-        "steps": [step.model_dump(mode="json") for step in record.steps],
+        "steps": [step.written(whole=True) for step in record.steps],
         "waiting": [call.model_dump(mode="json") for call in awaited(record.steps)],
         "in_doubt": [entry.call for entry in doubts(record.ledger.values())],
         "tickets": [ticket_object(stored) for stored in tickets],

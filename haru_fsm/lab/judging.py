@@ -114,7 +114,7 @@ class Table:
             trip = row.holds(memos, step.event, asked) if row.holds is not None else None
             if row.holds is None or trip is not None:
                 break
-        step = step.model_copy(update={"asked": tuple(asked)}) if asked else step
+        step = step._replace(asked=tuple(asked)) if asked else step
         memos = after(memos, step, step.run)
         if trip is None:
             for each in turn.results if self._quiet else turn.brought:
@@ -165,7 +165,7 @@ def _heeds_observations(guard: Guard) -> bool:
 def _refused(step: Step) -> Step:
     assert isinstance(step.event, ToolsRequested)
     refusals = dict.fromkeys(range(len(step.event.meant)), "")
-    return step.model_copy(update={"event": ObservationAppended(refusals=refusals), "asked": ()})
+    return step._replace(event=ObservationAppended(refusals=refusals), asked=())
 
 
 def judged(rule: Rule, recordings: Iterable[Recording]) -> list[Judgement]:

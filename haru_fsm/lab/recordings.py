@@ -91,9 +91,7 @@ def from_steps(steps: Sequence[Step]) -> Recording:
     """A conversation of our own. It succeeded where its last run ended in an answer; a ticket is no success."""
     ended = bool(steps) and steps[-1].rests
     success = isinstance(steps[-1].event, ModelAnswered | TicketClosed) if ended else None
-    return Recording(
-        tuple(step.model_copy(update={"asked": (), "trip": None, "answer": None}) for step in steps), success
-    )
+    return Recording(tuple(step._replace(asked=(), trip=None, answer=None) for step in steps), success)
 
 
 # --------------------------------------------------------------------------- JSON Lines

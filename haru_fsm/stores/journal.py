@@ -8,13 +8,14 @@ without its response; reading puts it back, so nothing is kept twice.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import from_json
+from pydantic_core import to_json
 
 from haru_fsm.conversation import (
+    Answer,
     AnyEvent,
     ResultsEvent,
     Step,
@@ -24,17 +25,27 @@ from haru_fsm.conversation import (
     ToolResult,
     ToolsExecuted,
     ToolsRequested,
+    Trip,
 )
 from haru_fsm.errors import JournalDamaged
 from haru_fsm.stores import LedgerEntry
 
 _EVENTS: TypeAdapter[tuple[AnyEvent, ...]] = TypeAdapter(tuple[AnyEvent, ...])
-_EVENT_AND_PLACE = {"seq", "run", "event", "source", "state"}
-_NOTED = {"event": {"results": {"__all__": {"response": True}}}}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class _Notes(NamedTuple):
+    """What a row added to its event: the last fields of a Step."""
+
+    rests: bool = False
+    trip: Trip | None = None
+    answer: Answer | None = None
+    asked: tuple[str, ...] = ()
+
+
+_NOTES: TypeAdapter[_Notes] = TypeAdapter(_Notes)
+
+
+class Line(NamedTuple):
     """One stored step. `check` covers everything before it as well."""
 
     seq: int
@@ -49,10 +60,8 @@ def write(steps: Iterable[Step], check: bytes) -> Iterator[Line]:
     """The lines of these steps; `check` is the checksum of the line before them (empty for the first)."""
     for step in steps:
         event = _event_json(step)
-        more = ""
-        if not step.model_fields_set <= _EVENT_AND_PLACE:
-            more = step.model_dump_json(exclude=_EVENT_AND_PLACE, exclude_unset=True)
-        check = checksum(check, step.seq, step.run, step.state, more, event)
+        more = to_json(notes).decode() if (notes := step.notes()) else ""
+        check = _link(check, step.seq, step.run, step.state, more, event)
         yield Line(step.seq, step.run, step.state, more, event, check)
 
 
@@ -78,25 +87,32 @@ def seed(conversation_id: str, customer_id: str, initial: str, parent: str | Non
 
 def checksum(before: bytes, *fields: object) -> bytes:
     """12 bytes over the checksum before and these fields."""
-    text = "\x1f".join(map(str, fields))
+    return _digest(before, "\x1f".join(map(str, fields)))
+
+
+def _link(before: bytes, seq: int, run: int, state: str, more: str, event: str) -> bytes:
+    """The checksum of a line. Written out, for there is one for each step that is read or written."""
+    return _digest(before, f"{seq}\x1f{run}\x1f{state}\x1f{more}\x1f{event}")
+
+
+def _digest(before: bytes, text: str) -> bytes:
     return hashlib.blake2b(before + text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
 def read(
-    conversation_id: str, initial: str, begins: bytes, lines: Iterable[Line], ledger: Mapping[str, LedgerEntry]
+    conversation_id: str, initial: str, begins: bytes, lines: Sequence[Line], ledger: Mapping[str, LedgerEntry]
 ) -> tuple[Step, ...]:
     """The steps of these lines, whose chain begins with `begins` (`seed`; in databases of format 1, with nothing).
 
     Raises JournalDamaged where a checksum, a number or a piece of JSON does not fit.
     """
-    lines, check = tuple(lines), begins
-    if lines and lines[0].check == checksum(b"", *_fields(lines[0])):
+    check = begins
+    if lines and lines[0].check == _link(b"", *lines[0][:-1]):
         check = b""
-    for number, line in enumerate(lines, 1):
-        expected = checksum(check, *_fields(line))
-        if line.seq != number or line.check != expected:
-            raise damaged(conversation_id, f"step {line.seq} does not fit its checksum or its number")
-        check = line.check
+    for number, (seq, run, state, more, event, found) in enumerate(lines, 1):
+        check = _link(check, seq, run, state, more, event)
+        if seq != number or check != found:
+            raise damaged(conversation_id, f"step {seq} does not fit its checksum or its number")
     try:
         # One call for all of them: a call for each would cost more than the reading itself.
         events = _EVENTS.validate_json(f"[{','.join(line.event for line in lines)}]")
@@ -104,11 +120,9 @@ def read(
         steps = tuple(map(_step, lines, events, sources))
     except ValidationError as error:
         raise damaged(conversation_id, f"a step cannot be read ({error.errors()[0]['msg']})") from error
+    if len(events) != len(lines):
+        raise damaged(conversation_id, "a step holds more than one event")
     return tuple(_with_outcomes(conversation_id, steps, ledger))
-
-
-def _fields(line: Line) -> tuple[object, ...]:
-    return line.seq, line.run, line.state, line.more, line.event
 
 
 def open_tickets(conversation_id: str, steps: Iterable[Step]) -> dict[str, Ticket]:
@@ -124,20 +138,21 @@ def open_tickets(conversation_id: str, steps: Iterable[Step]) -> dict[str, Ticke
 
 
 def _step(line: Line, event: AnyEvent, source: str) -> Step:
-    more = from_json(line.more) if line.more else {}
-    return Step(seq=line.seq, run=line.run, event=event, source=source, state=line.state, **more)
+    notes = _NOTES.validate_json(line.more) if line.more else ()
+    return Step(line.seq, line.run, event, source, line.state, *notes)
 
 
 def _with_outcomes(conversation_id: str, steps: tuple[Step, ...], ledger: Mapping[str, LedgerEntry]) -> Iterator[Step]:
     requested = 0
     for step in steps:
-        if isinstance(step.event, ToolsRequested):
+        event = step.event
+        if isinstance(event, ToolsRequested):
             requested = step.seq
-        if isinstance(step.event, ResultsEvent) and any(result.noted for result in step.event.results):
-            results = tuple(_filled(conversation_id, result, requested, ledger) for result in step.event.results)
-            yield step.model_copy(update={"event": step.event.model_copy(update={"results": results})})
-        else:
-            yield step
+        elif isinstance(event, ResultsEvent) and any(result.noted for result in event.results):
+            results = tuple(_filled(conversation_id, result, requested, ledger) for result in event.results)
+            yield step._replace(event=event.model_copy(update={"results": results}))
+            continue
+        yield step
 
 
 def _filled(conversation_id: str, result: ToolResult, requested: int, ledger: Mapping[str, LedgerEntry]) -> ToolResult:

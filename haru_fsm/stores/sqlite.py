@@ -23,6 +23,7 @@ from haru_fsm import leases
 from haru_fsm.conversation import Conversation, Step, Ticket, TicketClosed, TicketOpened, ToolsExecuted
 from haru_fsm.errors import ConversationMoved, FormatTooNew, StoreError
 from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, StoredTicket, Summary
+from haru_fsm.stores.garbage import uncollected
 from haru_fsm.stores.journal import Line, checksum, damaged, open_tickets, read, seed, write
 from haru_fsm.stores.writer import FAILURES, Writer, is_damage, translated
 from haru_fsm.tickets import mint
@@ -173,7 +174,7 @@ class SQLiteStore:
             _move(connection, conversation, before, head, _Lease(owner, over, now, now + lease_s))
             connection.executemany(
                 "INSERT INTO steps (conversation, seq, run, state, more, event, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(number, line.seq, line.run, line.state, line.more, line.event, line.check) for line in lines],
+                [(number, *line) for line in lines],
             )
             for step in new:
                 _project(connection, step)
@@ -264,7 +265,8 @@ class SQLiteStore:
     async def load(self, conversation_id: str) -> Record | None:
         def job(connection: sqlite3.Connection) -> Record | None:
             try:
-                return _load(connection, conversation_id)
+                with uncollected():
+                    return _load(connection, conversation_id)
             except sqlite3.DatabaseError as error:
                 if not is_damage(error):
                     raise
@@ -488,7 +490,7 @@ def _load(connection: sqlite3.Connection, conversation_id: str) -> Record | None
     rows = connection.execute(
         "SELECT seq, run, state, more, event, checksum FROM steps WHERE conversation = ? ORDER BY seq", (number,)
     ).fetchall()
-    lines = [Line(*values) for values in rows]
+    lines = tuple(map(Line._make, rows))
     begins = seed(conversation_id, summary.customer_id, initial, summary.parent, summary.rehearsal)
     steps = read(conversation_id, initial, begins, lines, ledger)
     last = lines[-1] if lines else None

@@ -146,11 +146,17 @@ class Writer:
                 time.sleep(0.05 * 2**attempt)
 
     def _transaction(self, connection: sqlite3.Connection, batch: list[_Write]) -> None:
+        """All of them at once; where one fails, once more with each in a savepoint of its own."""
         connection.execute("BEGIN IMMEDIATE")
-        if len(batch) == 1:
-            _do(connection, batch[0])
-            connection.execute("COMMIT" if batch[0].error is None else "ROLLBACK")
-            return
+        for write in batch:
+            _do(connection, write)
+            if write.error is not None:
+                connection.execute("ROLLBACK")
+                return self._one_by_one(connection, batch) if len(batch) > 1 else None
+        connection.execute("COMMIT")
+
+    def _one_by_one(self, connection: sqlite3.Connection, batch: list[_Write]) -> None:
+        connection.execute("BEGIN IMMEDIATE")
         for write in batch:
             connection.execute("SAVEPOINT one")
             _do(connection, write)

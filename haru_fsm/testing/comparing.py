@@ -20,7 +20,7 @@ MINTED = re.compile(r"HT-\d{10}|/\d+\.\d+|\d+\.\d+(?=\]|$)")
 
 def plain(steps: Sequence[Step]) -> list[Any]:
     """A journal without times, numbers and resumptions."""
-    return [_timeless(step.model_dump(mode="json")) for step in steps if not isinstance(step.event, Resumed)]
+    return [_timeless(step.written(whole=True)) for step in steps if not isinstance(step.event, Resumed)]
 
 
 def _timeless(value: Any) -> Any:

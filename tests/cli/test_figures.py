@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from haru_fsm.cli.figures import Figures, day, ending, percentile
 from haru_fsm.cli.timeline import money
@@ -13,7 +14,8 @@ from haru_fsm.models.scripted import answer, calls
 
 
 def step(seq: int, run: int, event: Event, **notes: object) -> Step:
-    return Step.model_validate({"seq": seq, "run": run, "event": event, "source": "S", "state": "S", **notes})
+    place = {"seq": seq, "run": run, "event": event, "source": "S", "state": "S"}
+    return TypeAdapter(Step).validate_python({**place, **notes})
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1), st.sampled_from([0.5, 0.95]))

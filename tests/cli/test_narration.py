@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from haru_fsm.cli.narration import Narration
@@ -25,8 +27,8 @@ from haru_fsm.models.scripted import answer, calls
 TRIP = Trip(guard="RepeatedCall(3)", figure=3, limit=3, because="the same call came 3 times")
 
 
-def step(event: Event, **notes: object) -> Step:
-    return Step.model_validate({"seq": 1, "run": 1, "event": event, "source": "A", "state": "B", **notes})
+def step(event: Event, **notes: Any) -> Step:
+    return Step(1, 1, event, "A", "B", **notes)
 
 
 def told(*steps: Step, earlier: tuple[Step, ...] = ()) -> list[str]:

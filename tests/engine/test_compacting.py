@@ -130,7 +130,7 @@ async def _talk(lines, questions, behave, adopted, limits):
 def _bald(steps):
     """The steps without compactions."""
     return tuple(
-        step.model_copy(update={"event": step.event.model_copy(update={"compaction": None})})
+        step._replace(event=step.event.model_copy(update={"compaction": None}))
         if isinstance(step.event, ModelEvent)
         else step
         for step in steps

@@ -118,7 +118,7 @@ def _responses(steps: Any) -> list[Any]:
 
 def _are_json(steps: Any) -> None:
     for step in steps:
-        text = step.model_dump_json()
+        text = json.dumps(step.written(), ensure_ascii=False)
         assert json_safe(json.loads(text)) == json.loads(text)
         json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 
