@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import NamedTuple
 
 from haru_fsm.compaction import shorter
 from haru_fsm.conversation import (
@@ -54,13 +55,12 @@ AROUND = 36
 """Bytes of the JSON around a turn, a text or a response, about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Marks:
+class Marks(NamedTuple):
     """Places in the contents that compaction has to know of, and what it has learned so far."""
 
     message: int = 0
     """Where the customer's latest message is."""
-    doubtful: Mapping[str, int] = field(default_factory=dict)
+    doubtful: Mapping[str, int] = MappingProxyType({})
     """The calls in doubt, as `seq.position`, and where the turn that asked for them is."""
     recorded: bool = False
     """The second content is the record of what was cut."""
@@ -81,13 +81,15 @@ class Marks:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class History:
-    """The contents so far, and the calls of the last reply that still wait for their responses."""
+class History(NamedTuple):
+    """The contents so far, and the calls of the last reply that still wait for their responses.
+
+    A tuple, for it is made anew with every turn.
+    """
 
     contents: tuple[JSON, ...] = ()
     open_calls: tuple[ToolCall, ...] = ()
-    results: Mapping[int, ToolResult] = field(default_factory=dict)
+    results: Mapping[int, ToolResult] = MappingProxyType({})
     output_chars: int = 20_000
     """Characters of one result that the model reads."""
     size: int = 0
@@ -96,7 +98,7 @@ class History:
     """The step that asked for the open calls."""
     counted: tuple[int, int] | None = None
     """The latest request whose prompt a provider has counted: its tokens, and the size of its contents."""
-    marks: Marks = field(default_factory=Marks)
+    marks: Marks = Marks()
 
     def fold(self, step: Step) -> History:
         """The history after one more step."""
@@ -110,35 +112,35 @@ class History:
         return with_outcomes(history, event.settled) if event.settled else history
 
     def _fold(self, step: Step) -> History:
-        match step.event:
+        match step.event:  # what comes most often is looked for first
+            case ToolsRequested(content=content, calls=calls) as event:
+                return self._model(content, event, calls, step.seq)
+            case ObservationAppended(refusals=refusals):
+                return self._observed(refusals)
+            case ResultsEvent(results=results):
+                return self._executed(results)
             case MessageReceived(text=text):
                 return self._closed()._message(text)
             case ModelAnswered(content=content) as event if step.trip is None or step.rests:
                 return self._model(content, event)
-            case ToolsRequested(content=content, calls=calls) as event:
-                return self._model(content, event, calls, step.seq)
             case ModelFailed(reason=FailureReason.PROMPT_BLOCKED):
                 return self._blocked()
-            case ResultsEvent(results=results):
-                return self._executed(results)
             case Resumed(begun=begun) if begun:
                 return self._taken_up(begun)
-            case ObservationAppended(refusals=refusals):
-                return self._observed(refusals)
             case TicketOpened(notice=notice):
                 return self._model(_model_turn(notice))
             case TicketClosed(reply=reply):
                 return self._model(_model_turn(reply))
             case HistoryAdopted(contents=contents):
                 history, size = self._closed(), sum(map(size_of, contents))
-                return replace(history, contents=(*history.contents, *contents), size=history.size + size)
+                return history._replace(contents=(*history.contents, *contents), size=history.size + size)
         return self
 
     def compacted(self, compaction: Compaction) -> History:
         """The history made shorter as this compaction says."""
         contents, places = shorter(self.contents, compaction)
         marks = self.marks.moved(places, compaction)
-        return replace(self, contents=contents, size=sum(map(size_of, contents)), marks=marks)
+        return self._replace(contents=contents, size=sum(map(size_of, contents)), marks=marks)
 
     @property
     def stays(self) -> frozenset[int]:
@@ -159,8 +161,7 @@ class History:
         asked: int = 0,
         counted: tuple[int, int] | None = None,
     ) -> History:
-        """One more content. Written out, for `dataclasses.replace` costs three times as much, and this is done for
-        every turn."""
+        """One more content."""
         return History(
             (*self.contents, content),
             calls,
@@ -178,9 +179,9 @@ class History:
 
     def _message(self, text: str) -> History:
         """The customer's words, and a mark beside them where they look like instructions."""
-        marks = replace(self.marks, message=len(self.contents))
+        marks = self.marks._replace(message=len(self.contents))
         turn: JSON = {"role": "user", "parts": marked_message(text)}
-        return replace(self._then(turn, size_of(turn)), marks=marks)
+        return self._then(turn, size_of(turn))._replace(marks=marks)
 
     def _model(
         self, content: JSON, event: ModelEvent | None = None, calls: tuple[ToolCall, ...] = (), asked: int = 0
@@ -199,7 +200,7 @@ class History:
         return self if self.contents and self.contents[-1]["role"] == "user" else self._user(GO_ON_LINE)
 
     def _executed(self, results: Sequence[ToolResult]) -> History:
-        history = replace(self, results={result.position: result for result in results})
+        history = self._replace(results={result.position: result for result in results})
         doubtful = [
             each.position for each in results if each.status is ResultStatus.IN_DOUBT and each.ran and self.open_calls
         ]
@@ -209,7 +210,7 @@ class History:
         known = {f"{self.asked}.{each.position}" for each in results}
         calls = {call: place for call, place in self.marks.doubtful.items() if call not in known}
         calls |= {f"{self.asked}.{position}": len(self.contents) - 1 for position in doubtful}
-        return replace(history, marks=replace(self.marks, doubtful=calls))
+        return history._replace(marks=self.marks._replace(doubtful=calls))
 
     def _taken_up(self, begun: Iterable[str]) -> History:
         """With what is known of the open calls since a restart; what was known of them before it stays known."""
@@ -253,7 +254,7 @@ class History:
                 size += size_of(blocked) - size_of(contents[index])
                 contents[index] = blocked
                 break
-        return replace(self, contents=tuple(contents), size=size)
+        return self._replace(contents=tuple(contents), size=size)
 
 
 def _begun(call: str) -> ToolResult:
@@ -291,11 +292,10 @@ def with_outcomes(history: History, settled: Mapping[str, JSON]) -> History:
         for call, response in settled.items()
     ]
     doubtful = {call: place for call, place in history.marks.doubtful.items() if call not in settled}
-    return replace(
-        history,
+    return history._replace(
         contents=(*history.contents[:-1], {**last, "parts": [*last["parts"], *lines]}),
         size=history.size + sum(map(size_of, lines)),
-        marks=replace(history.marks, doubtful=doubtful),
+        marks=history.marks._replace(doubtful=doubtful),
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from haru_fsm.conversation import (
@@ -37,8 +36,10 @@ class Doubts(NamedTuple):
             return Doubts(self.calls.union(event.begun), self.requested)
         return self
 
-    def _executed(self, results: Iterable[ToolResult]) -> Doubts:
+    def _executed(self, results: Sequence[ToolResult]) -> Doubts:
         """A call that was begun before a resume may have been settled since, under its key or by a late outcome."""
+        if not self.calls and all(each.status is not ResultStatus.IN_DOUBT for each in results):
+            return self
         # A call that was answered with another one's doubt was not begun: the doubt is the other one's.
         doubtful = {
             f"{self.requested}.{each.position}": each.status is ResultStatus.IN_DOUBT and each.ran for each in results
@@ -50,8 +51,7 @@ class Doubts(NamedTuple):
 NO_DOUBTS = Doubts()
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """What the current run has spent (requests, and milliseconds of work), and the doubts of the conversation."""
 
     run: int = 0
