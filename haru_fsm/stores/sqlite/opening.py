@@ -1,0 +1,66 @@
+"""A connection to the store's file: its checks, its settings and its tables."""
+
+from __future__ import annotations
+
+import sqlite3
+from importlib.resources import files
+from pathlib import Path
+
+from haru_fsm.errors import FormatTooNew, StoreError
+from haru_fsm.stores import FORMAT
+from haru_fsm.stores.sqlite.faults import FAILURES, translated
+
+APPLICATION_ID = 0x48415255  # "HARU"
+HEADER_BYTES = 512
+"""What any database has at least."""
+PAGE_BYTES = 8192
+"""A page holds several steps. With SQLite's 4,096 a step of two kilobytes leaves a third of it empty."""
+
+
+def opened(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
+    """A connection for any thread, to tables of our format. Raises StoreError, FormatTooNew.
+
+    `busy_timeout_s`: seconds to wait for other processes.
+    """
+    connection = _connected(path, busy_timeout_s)
+    try:
+        _prepare(connection, path)
+    except FAILURES as error:
+        connection.close()
+        raise translated(error) from error
+    except StoreError:
+        connection.close()
+        raise
+    return connection
+
+
+def _connected(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and 0 < path.stat().st_size < HEADER_BYTES:
+            # SQLite would take such a file for an empty database, and begin anew over what is left of ours.
+            raise StoreError(f"{path} has been cut off: it is damaged. Restore it from a backup.")
+        return sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(
+            f"The database {path} cannot be opened: {error}. Check that its folder exists and may be written."
+        ) from error
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if tables and application != APPLICATION_ID:
+        raise StoreError(f"{path} is a database of another program. Give another file with --db sqlite:///FILE.")
+    if version > FORMAT:
+        raise FormatTooNew(
+            f"{path} has format {version}, and this haru_fsm knows formats up to {FORMAT}. Update haru_fsm."
+        )
+    connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file; an old one keeps its own
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    if version < FORMAT:
+        schema = files("haru_fsm.stores.sqlite").joinpath("schema.sql").read_text("utf-8")
+        marks = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"
+        connection.executescript(f"BEGIN IMMEDIATE; {schema} {marks} COMMIT;")

@@ -1,0 +1,239 @@
+"""The store as the engine sees it: what it writes goes to the writer's thread, what it reads comes from another one.
+
+Reads have a connection of their own and see what was committed when they began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from haru_fsm import leases
+from haru_fsm.conversation import Conversation, Ticket
+from haru_fsm.errors import StoreError
+from haru_fsm.stores import Outcome, Record, Started, StoredTicket, Summary
+from haru_fsm.stores.journal import damaged
+from haru_fsm.stores.sqlite.faults import FAILURES, is_damage, translated
+from haru_fsm.stores.sqlite.garbage import uncollected
+from haru_fsm.stores.sqlite.opening import opened
+from haru_fsm.stores.sqlite.reading import SUMMARY, lenient, load, stored, summary_of
+from haru_fsm.stores.sqlite.writer import Writer
+from haru_fsm.stores.sqlite.writing import Head, Lease, add_note, file, note, place, put
+
+T = TypeVar("T")
+BUSY_TIMEOUT_S = 5.0
+RENEW_S = 2.0
+PRUNABLE = (
+    "resting = 1 AND updated_at < ? "
+    "AND NOT EXISTS "
+    "(SELECT 1 FROM tickets AS t WHERE t.conversation_id = c.conversation_id AND t.closed_at IS NULL) "
+    "AND NOT EXISTS (SELECT 1 FROM calls AS k WHERE k.conversation = c.number AND outcome IS NULL)"
+)
+
+
+class SQLiteStore:
+    """A store in one file. `now` gives seconds since the epoch; it stamps rows and leases, and orders nothing.
+
+    `busy_timeout_s`: seconds to wait, each of a few times, while another process holds the database.
+    """
+
+    def __init__(
+        self, path: Path | str, *, now: Callable[[], float] = time.time, busy_timeout_s: float = BUSY_TIMEOUT_S
+    ) -> None:
+        self.path = Path(path)
+        self._now = now
+        self._busy_timeout_s = busy_timeout_s
+        self._lease_s = 15.0
+        self._writer = Writer(self._open, self._renew, RENEW_S)
+        self._readers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="haru-reader")
+        self._local = threading.local()
+        self._heads: dict[str, Head] = {}
+        """Where the conversations stand that this process is moving: an append need not look it up again."""
+
+    # -- connections
+
+    async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._reading, job)
+
+    def _reading(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        try:
+            if connection is None:
+                connection = self._local.connection = self._open_for_reading()
+            connection.execute("BEGIN")
+            try:
+                return job(connection)
+            finally:
+                connection.execute("ROLLBACK")
+        except FAILURES as error:
+            raise translated(error) from error
+
+    def _open(self) -> sqlite3.Connection:
+        return opened(self.path, self._busy_timeout_s)
+
+    def _open_for_reading(self) -> sqlite3.Connection:
+        connection = self._open()
+        connection.execute("PRAGMA query_only=1")
+        return connection
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Finish what is queued and let go of the file."""
+        self._writer.stop()
+        if self._readers is not None:
+            self._readers.submit(self._close_reader).result()
+            self._readers.shutdown()
+            self._readers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="haru-reader")
+
+    def _close_reader(self) -> None:
+        connection = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    # -- moving a conversation
+
+    async def append(
+        self, conversation: Conversation, *, expected_seq: int, owner: str | None, over: str | None, lease_s: float
+    ) -> None:
+        new = conversation.steps[_index(conversation, expected_seq) :]
+        self._lease_s = lease_s
+        # A living worker's lease must not run out between two renewals, however short it is.
+        self._writer.idle_s = min(RENEW_S, max(0.05, lease_s / 4))
+        now = self._now()
+
+        def job(connection: sqlite3.Connection) -> Head:
+            before = self._heads.get(conversation.conversation_id)
+            if before is None or before.seq != expected_seq:
+                before = place(connection, conversation, expected_seq, now)
+            return put(connection, conversation, new, before, Lease(owner, over, now, now + lease_s))
+
+        try:
+            self._heads[conversation.conversation_id] = await self._writer.write(job)
+        except BaseException:
+            self._heads.pop(conversation.conversation_id, None)
+            raise
+        if conversation.resting or owner is None:
+            self._heads.pop(conversation.conversation_id, None)
+
+    async def release(self, conversation_id: str, owner: str) -> None:
+        self._heads.pop(conversation_id, None)
+        await self._writer.write(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE conversations SET owner = NULL, lease_until = 0 WHERE conversation_id = ? AND owner = ?",
+                    (conversation_id, owner),
+                ).rowcount
+            )
+        )
+
+    def _renew(self, connection: sqlite3.Connection) -> None:
+        owners = leases.held()
+        if not owners:
+            return
+        until = self._now() + self._lease_s
+        marks = ",".join("?" * len(owners))
+        connection.execute(
+            f"UPDATE conversations SET lease_until = ? WHERE owner IN ({marks})",
+            (until, *owners),
+        )
+
+    # -- the ledger
+
+    async def note(self, conversation_id: str, call: str, what: Started | Outcome) -> bool:
+        def job(connection: sqlite3.Connection) -> bool:
+            row = connection.execute(
+                "SELECT number FROM conversations WHERE conversation_id = ?", (conversation_id,)
+            ).fetchone()
+            if row is None:
+                raise StoreError(f"Conversation {conversation_id} is not in the store; its ledger cannot be written.")
+            return note(connection, row[0], call, what)
+
+        return bool(await self._writer.write(job))
+
+    # -- tickets
+
+    def file_ticket(self, ticket: Ticket) -> Ticket:
+        def job(connection: sqlite3.Connection) -> Ticket:
+            filed = file(connection, ticket)
+            if filed.summary != ticket.summary:
+                add_note(connection, filed.ticket_id, ticket.summary)
+            return filed
+
+        filed: Ticket = self._writer.write_blocking(job)
+        return filed
+
+    async def tickets(self, *, conversation_id: str | None = None, open_only: bool = False) -> Sequence[StoredTicket]:
+        def job(connection: sqlite3.Connection) -> list[StoredTicket]:
+            rows = connection.execute(
+                "SELECT ticket, notes, reply, closed_at FROM tickets WHERE (?1 IS NULL OR conversation_id = ?1) "
+                "AND (NOT ?2 OR closed_at IS NULL) ORDER BY created_at DESC, rowid DESC",
+                (conversation_id, open_only),
+            ).fetchall()
+            return [ticket for row in rows if (ticket := stored(row)) is not None]
+
+        return await self._read(lambda connection: lenient(connection, job))
+
+    async def prune(self, before: float) -> int:
+        def job(connection: sqlite3.Connection) -> int:
+            rows = connection.execute(
+                f"SELECT number, conversation_id FROM conversations AS c WHERE {PRUNABLE}", (before,)
+            ).fetchall()
+            for number, conversation_id in rows:
+                connection.execute("DELETE FROM steps WHERE conversation = ?", (number,))
+                connection.execute("DELETE FROM calls WHERE conversation = ?", (number,))
+                connection.execute("DELETE FROM tickets WHERE conversation_id = ?", (conversation_id,))
+                connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
+            return len(rows)
+
+        return int(await self._writer.write(job))
+
+    # -- reading
+
+    async def load(self, conversation_id: str) -> Record | None:
+        def job(connection: sqlite3.Connection) -> Record | None:
+            try:
+                with uncollected():
+                    return load(connection, conversation_id)
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+                raise damaged(conversation_id, str(error)) from error
+
+        return await self._read(job)
+
+    async def faults(self) -> Sequence[str]:
+        def job(connection: sqlite3.Connection) -> list[str]:
+            found = [f"The database: {row[0]}" for row in connection.execute("PRAGMA integrity_check")]
+            rows = connection.execute("SELECT ticket_id, ticket, notes, reply, closed_at FROM tickets").fetchall()
+            unread = [f"Ticket {number} cannot be read." for number, *row in rows if stored(row) is None]
+            return [fault for fault in found if fault != "The database: ok"] + unread
+
+        return await self._read(lambda connection: lenient(connection, job))
+
+    async def conversations(
+        self, *, unfinished: bool = False, customer_id: str | None = None, limit: int | None = None
+    ) -> Sequence[Summary]:
+        def job(connection: sqlite3.Connection) -> list[Summary]:
+            rows = connection.execute(
+                f"SELECT {SUMMARY} FROM conversations WHERE (NOT ?1 OR resting != 1) "
+                "AND (?2 IS NULL OR customer_id = ?2) ORDER BY updated_at DESC, number DESC LIMIT ?3",
+                (unfinished, customer_id, -1 if limit is None else limit),
+            ).fetchall()
+            return [summary_of(row) for row in rows]
+
+        return await self._read(lambda connection: lenient(connection, job))
+
+
+def _index(conversation: Conversation, seq: int) -> int:
+    """Where the steps after this one begin."""
+    first = conversation.steps[0].seq if conversation.steps else 1
+    return max(0, seq - first + 1)

@@ -1,0 +1,176 @@
+"""What an append, a note and a ticket put into the tables: inside a transaction of the writer's, all or nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from haru_fsm.conversation import Conversation, Step, Ticket, TicketClosed, TicketOpened, ToolsExecuted
+from haru_fsm.errors import ConversationMoved
+from haru_fsm.stores import Outcome, Started
+from haru_fsm.stores.journal import checksum, seed, write
+from haru_fsm.tickets import mint
+
+PAUSED = 2
+"""In the column `resting`: 0 for a run that is under way, 1 for an ending, and this where a person has to approve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Where a conversation stands: its number, and its last step's number and checksum."""
+
+    number: int
+    seq: int
+    check: bytes
+
+
+def place(connection: sqlite3.Connection, conversation: Conversation, expected_seq: int, now: float) -> Head:
+    """Where the conversation stands; a new one gets its row here."""
+    row = connection.execute(
+        "SELECT number, seq, head FROM conversations WHERE conversation_id = ?", (conversation.conversation_id,)
+    ).fetchone()
+    if row is None and expected_seq == 0:
+        initial = conversation.steps[0].source if conversation.steps else conversation.state
+        who = (conversation.conversation_id, conversation.customer_id, initial)
+        kind = (conversation.parent, conversation.rehearsal)
+        begins = seed(*who, *kind)
+        cursor = connection.execute(
+            "INSERT INTO conversations (conversation_id, customer_id, initial, state, resting, seq, run, head,"
+            " created_at, updated_at, parent, rehearsal) VALUES (?, ?, ?, ?, 1, 0, 0, ?, ?, ?, ?, ?)",
+            (*who, conversation.state, begins, now, now, *kind),
+        )
+        return Head(int(cursor.lastrowid or 0), 0, begins)
+    if row is None or row[1] != expected_seq:
+        raise _moved(conversation, expected_seq)
+    return Head(*row)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who works on from here, whose void claim may be replaced, and until when. `owner` None gives the lease back."""
+
+    owner: str | None
+    over: str | None
+    now: float
+    until: float
+
+
+def put(
+    connection: sqlite3.Connection, conversation: Conversation, new: Sequence[Step], before: Head, lease: Lease
+) -> Head:
+    """Move the conversation on by these steps, with their tickets. Raises ConversationMoved where it is not there."""
+    number = before.number
+    lines = list(write(new, before.check))
+    head = Head(number, conversation.seq, lines[-1].check if lines else before.check)
+    _move(connection, conversation, before, head, lease)
+    connection.executemany(
+        "INSERT INTO steps (conversation, seq, run, state, more, event, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(number, *line) for line in lines],
+    )
+    for step in new:
+        _project(connection, step)
+    return head
+
+
+def _move(
+    connection: sqlite3.Connection,
+    conversation: Conversation,
+    before: Head,
+    head: Head,
+    lease: Lease,
+) -> None:
+    # A worker may be replaced only by itself, or where it is void.
+    worker = lease.owner if not conversation.resting else None
+    moved = connection.execute(
+        "UPDATE conversations SET state = ?, resting = ?, seq = ?, run = ?, head = ?, updated_at = ?, owner = ?,"
+        " lease_until = ? WHERE number = ? AND seq = ? AND head = ? AND (owner IS NULL OR owner IS ? OR owner IS ?)",
+        (
+            *(conversation.state, PAUSED if conversation.paused else conversation.resting, head.seq),
+            *(conversation.run, head.check, lease.now),
+            *(worker, lease.until if worker else 0),
+            *(before.number, before.seq, before.check, lease.owner, lease.over),
+        ),
+    ).rowcount
+    if not moved:
+        raise _moved(conversation, before.seq)
+
+
+def _moved(conversation: Conversation, expected: int) -> ConversationMoved:
+    return ConversationMoved(
+        f"Conversation {conversation.conversation_id}: another worker has moved it from step {expected}, or works on "
+        "it. Load it again."
+    )
+
+
+def _project(connection: sqlite3.Connection, step: Step) -> None:
+    """The tickets of a step. They are written with it, or not at all."""
+    match step.event:
+        case ToolsExecuted(ticket=Ticket() as ticket):
+            file(connection, ticket)  # there since its tool ran, except in a database that it is imported into
+        case TicketOpened(ticket=ticket, added=added, notice=_):
+            filed = file(connection, ticket)
+            if filed.ticket_id != ticket.ticket_id:
+                raise ConversationMoved(
+                    f"Conversation {ticket.conversation_id}: ticket {filed.ticket_id} was filed for it meanwhile. "
+                    "Load it again."
+                )
+            if added:
+                add_note(connection, ticket.ticket_id, step.event.note)
+        case TicketClosed(ticket_id=ticket_id, reply=reply, at=at):
+            connection.execute(
+                "UPDATE tickets SET reply = ?, closed_at = ? WHERE ticket_id = ? AND closed_at IS NULL",
+                (reply, at, ticket_id),
+            )
+
+
+def file(connection: sqlite3.Connection, ticket: Ticket) -> Ticket:
+    """The ticket as it is filed: one of its key or an open one of its conversation, where there is one already."""
+    found = connection.execute(
+        "SELECT ticket FROM tickets WHERE key = ?"
+        " OR (conversation_id = ? AND conversation_id != '' AND closed_at IS NULL) ORDER BY key = ? DESC LIMIT 1",
+        (ticket.key, ticket.conversation_id, ticket.key),
+    ).fetchone()
+    if found:
+        return Ticket.model_validate_json(found[0])
+    salt = 0
+    while connection.execute("SELECT 1 FROM tickets WHERE ticket_id = ?", (ticket.ticket_id,)).fetchone():
+        salt += 1
+        ticket = ticket.model_copy(update={"ticket_id": mint(ticket.key, salt)})
+    connection.execute(
+        "INSERT INTO tickets (ticket_id, key, conversation_id, created_at, ticket) VALUES (?, ?, ?, ?, ?)",
+        (ticket.ticket_id, ticket.key, ticket.conversation_id, ticket.created_at, ticket.model_dump_json()),
+    )
+    return ticket
+
+
+def add_note(connection: sqlite3.Connection, ticket_id: str, note: str) -> None:
+    """Add these words to a ticket, once."""
+    connection.execute(
+        "UPDATE tickets SET notes = json_insert(notes, '$[#]', ?1) WHERE ticket_id = ?2 "
+        "AND NOT EXISTS (SELECT 1 FROM json_each(notes) WHERE value = ?1)",
+        (note, ticket_id),
+    )
+
+
+def note(connection: sqlite3.Connection, number: int, call: str, what: Started | Outcome) -> bool:
+    """Write a claim or an outcome into the ledger; False where there is one already, which stays."""
+    row = connection.execute(
+        "SELECT started, outcome FROM calls WHERE conversation = ? AND call = ?", (number, call)
+    ).fetchone()
+    text = what.model_dump_json(exclude_unset=True)
+    started, outcome = row or (None, None)
+    if isinstance(what, Started):
+        if row is not None:
+            return False
+        started = text
+    else:
+        if outcome is not None:
+            return False
+        outcome = text
+    connection.execute(
+        "INSERT INTO calls (conversation, call, started, outcome, checksum) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (conversation, call) DO UPDATE SET outcome = excluded.outcome, checksum = excluded.checksum",
+        (number, call, started, outcome, checksum(b"", number, call, started, outcome)),
+    )
+    return True
