@@ -1,7 +1,7 @@
-"""The shell around the heart: ask, resume, stream, fork, adopt, and what persons decide.
+"""The engine as its users see it: ask, resume, stream, fork, adopt, and what persons decide.
 
-Here it is decided whose turn it is: whether a message is new, whether a run is going on and with whom, what is taken up
-again. The work itself is done in `worker.py`.
+What becomes of a message is decided in `arrivals.py`, whose turn it is in `conversations.py`; the work itself is done
+in `worker.py`.
 """
 
 from __future__ import annotations
@@ -14,45 +14,41 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from haru_fsm import leases
 from haru_fsm.adoption import repaired
 from haru_fsm.app import App
-from haru_fsm.approvals import expired, waiting_for
+from haru_fsm.approvals import waiting_for
+from haru_fsm.arrivals import Arrival
 from haru_fsm.clock import Clock, SystemClock
 from haru_fsm.conversation import (
     ApprovalDecided,
     Conversation,
     HistoryAdopted,
-    MessageHeld,
     MessageReceived,
     Step,
     TicketClosed,
     awaited,
     content_text,
-    is_held,
     self_contained,
 )
+from haru_fsm.conversations import Conversations
 from haru_fsm.errors import (
     ConversationBusy,
     ConversationMoved,
     HaruError,
     SettingsError,
     UnknownCall,
-    UnknownConversation,
     UnknownTicket,
 )
 from haru_fsm.ids import checked
 from haru_fsm.json_safe import json_safe, safe_text
 from haru_fsm.models import Model
-from haru_fsm.runs import Piece, Run, kept, run_of
-from haru_fsm.stores import Outcome, Record, Store, Summary
+from haru_fsm.runs import Piece, Run, run_of
+from haru_fsm.stores import Outcome, Store, Summary
 from haru_fsm.tickets import TicketDesk
-from haru_fsm.worker import Parts, Watcher, Worker
+from haru_fsm.worker import Parts, Watcher
 
 MESSAGE_CHARS = 20_000
 """Characters that one message of a customer may have."""
-FOLLOW_S = (0.02, 0.5)
-"""Seconds between looks at a run that another worker has: the first pause, and the longest."""
 RESUME_TOGETHER = 16
 
 
@@ -84,6 +80,7 @@ class Engine:
         self.store: Store = store
         self.clock: Clock = clock if clock is not None else SystemClock()
         self._parts = Parts(self.app, self.model, self.store, self.clock, desk)
+        self._conversations = Conversations(self._parts)
 
     async def __aenter__(self) -> Self:
         return self
@@ -125,43 +122,7 @@ class Engine:
         message = self._message(text, message_id)
         self.app.session(checked("customer's number", customer_id))
         conversation_id = _conversation(conversation_id) or _conversation_for(customer_id, message_id)
-        while True:
-            record = await self.store.load(conversation_id)
-            if record is not None and record.summary.customer_id != customer_id:
-                raise UnknownConversation(f"There is no conversation {conversation_id} of customer {customer_id}.")
-            known = _run_with(record, message_id)
-            if record is not None and not record.summary.resting:
-                if known == record.summary.run or self._void(record):
-                    if (left := await self._follow(conversation_id, watch)) is None:
-                        continue
-                    return self._unfinished(left, message_id)
-                raise ConversationBusy(
-                    f"Conversation {conversation_id}: a run is still going on. Wait for it, or ask again with the same "
-                    "message_id later; nothing was changed."
-                )
-            if record is not None and self._late(record):
-                with suppress(ConversationMoved):
-                    await self._expire(record, watch)
-                continue
-            if record is not None and known is not None:
-                return run_of(self._rebuilt(record), known)
-            if record is not None and is_held(record.steps, message_id):
-                if record.summary.paused or not self.app.workflow.lets_in(record.summary.state):
-                    return kept(self._rebuilt(record), message_id)
-                with suppress(ConversationMoved):
-                    # The app had no place for it where the run has ended, and has one now.
-                    await self._worker(record, conversation_id, customer_id, watch).take()
-                continue
-            worker = self._worker(record, conversation_id, customer_id, watch)
-            try:
-                if record is not None and record.summary.paused:
-                    return await self._hold(worker, message, conversation_id)
-                return await worker.begin(message)
-            except ConversationMoved:
-                if message_id is None and not (record is not None and record.summary.paused):
-                    raise
-                # Another worker has begun in this very moment; if it is the same message, its run is ours. And where
-                # somebody has decided in this moment, the message is still to be kept, or to begin.
+        return await Arrival(self._conversations, message, customer_id, conversation_id, watch).answered()
 
     async def resume(self, conversation_id: str, *, watch: Watcher | None = None) -> Run:
         """Carry an unfinished run on to its ending; a conversation at rest is returned as it is.
@@ -171,17 +132,7 @@ class Engine:
         Raises UnknownConversation, ConversationBusy (another worker is alive and has it), ConversationMoved (another
         worker took it up at the same moment), JournalDamaged, StoreError.
         """
-        record = await self._load(conversation_id)
-        if self._late(record):
-            return await self._expire(record, watch)
-        if record.summary.resting:
-            return run_of(self._rebuilt(record))
-        if not self._void(record):
-            raise ConversationBusy(
-                f"Conversation {conversation_id}: another worker has it ({record.summary.owner}). Nothing was changed."
-            )
-        worker = self._worker(record, conversation_id, record.summary.customer_id, watch)
-        return await worker.resume()
+        return await self._conversations.resume(conversation_id, watch)
 
     async def resume_all(self, *, watch: Watcher | None = None) -> list[Run | HaruError]:
         """Carry on every unfinished run that no living worker has, and no person has to approve.
@@ -193,7 +144,7 @@ class Engine:
         async def one(summary: Summary) -> Run | HaruError | None:
             async with together:
                 try:
-                    if summary.paused and not self._late(await self._load(summary.conversation_id)):
+                    if summary.paused and not await self._is_late(summary):
                         return None
                     return await self.resume(summary.conversation_id, watch=watch)
                 except (ConversationBusy, ConversationMoved):
@@ -242,12 +193,12 @@ class Engine:
         ticket = next((one.ticket for one in stored if one.ticket.ticket_id == ticket_id), None)
         if ticket is None:
             raise UnknownTicket(f"There is no open ticket {ticket_id}. `haru tickets` lists them.")
-        record = await self._load(ticket.conversation_id)
+        record = await self._conversations.load(ticket.conversation_id)
         if not record.summary.resting or record.summary.paused:
             raise ConversationBusy(
                 f"Conversation {ticket.conversation_id}: a run is still going on. Close the ticket when it has ended."
             )
-        worker = self._worker(record, ticket.conversation_id, ticket.customer_id, None)
+        worker = self._conversations.worker(record, None)
         return await worker.take(TicketClosed(ticket_id=ticket_id, reply=reply))
 
     # -- approvals
@@ -270,44 +221,24 @@ class Engine:
 
     async def _decide(self, conversation_id: str, call: str, watch: Watcher | None, **decision: Any) -> Run:
         while True:
-            record = await self._at_rest(conversation_id, watch)
+            record = await self._conversations.at_rest(conversation_id, watch)
             asked = waiting_for(conversation_id, record.steps, call)
-            if self._late(record):
+            if self._conversations.is_late(record):
                 with suppress(ConversationMoved):
-                    await self._expire(record, watch)
+                    await self._conversations.expire(record, watch)
                 continue
             decided = ApprovalDecided(call=call, digest=asked.digest, **decision)
-            worker = self._worker(record, conversation_id, record.summary.customer_id, watch)
+            worker = self._conversations.worker(record, watch)
             try:
                 return await worker.take(decided)
             except ConversationMoved as moved:
-                now = await self._load(conversation_id)
+                now = await self._conversations.load(conversation_id)
                 if asked in awaited(now.steps):
                     continue  # a message came in between; the call still waits
                 raise ConversationMoved(
                     f"Conversation {conversation_id}: somebody else decided about call {call}, or works on it, at the "
                     "same moment. Look with `haru show`."
                 ) from moved
-
-    async def _at_rest(self, conversation_id: str, watch: Watcher | None) -> Record:
-        """The conversation, after what a dead process has left unfinished. Raises ConversationBusy."""
-        record = await self._load(conversation_id)
-        if record.summary.resting:
-            return record
-        await self.resume(conversation_id, watch=watch)
-        return await self._load(conversation_id)
-
-    def _late(self, record: Record) -> bool:
-        return record.summary.paused and bool(expired(awaited(record.steps), self.clock.now()))
-
-    async def _expire(self, record: Record, watch: Watcher | None) -> Run:
-        denials = expired(awaited(record.steps), self.clock.now())
-        worker = self._worker(record, record.summary.conversation_id, record.summary.customer_id, watch)
-        return await worker.take(*denials)
-
-    async def _hold(self, worker: Worker, message: MessageReceived, conversation_id: str) -> Run:
-        await worker.hold(MessageHeld(text=message.text, message_id=message.message_id))
-        return kept(self._rebuilt(await self._load(conversation_id)), message.message_id)
 
     # -- from persons and other loops
 
@@ -317,7 +248,7 @@ class Engine:
         `call` is `seq.position` of the request. Raises UnknownCall when there is no such call, or when how it ended
         is known already: the first outcome stays.
         """
-        record = await self._load(conversation_id)
+        record = await self._conversations.load(conversation_id)
         entry = record.ledger.get(call)
         if entry is None or entry.started is None:
             raise UnknownCall(f"Conversation {conversation_id} has no call {call} in doubt. `haru show` lists them.")
@@ -331,7 +262,7 @@ class Engine:
         It is a rehearsal: effects that the parent's ledger knows are answered from it, others are refused, and its
         tickets are marked. `live` lifts this. Raises UnknownConversation, SettingsError (no such step).
         """
-        record = await self._load(conversation_id)
+        record = await self._conversations.load(conversation_id)
         if not 1 <= at <= len(record.steps):
             raise SettingsError(
                 f"Conversation {conversation_id} has steps 1 to {len(record.steps)}; --at {at} is none of them."
@@ -368,13 +299,16 @@ class Engine:
 
     # -- inside
 
+    async def _is_late(self, summary: Summary) -> bool:
+        return self._conversations.is_late(await self._conversations.load(summary.conversation_id))
+
     async def _start(self, conversation: Conversation, watch: Watcher | None) -> Run:
         """Store a conversation that was made whole, and carry it on to rest."""
         await self.store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0)
         if conversation.paused:
             # The approvals that it waits for are another conversation's: a copy asks for its own, or needs none.
-            record = await self._load(conversation.conversation_id)
-            return await self._worker(record, conversation.conversation_id, conversation.customer_id, watch).resume()
+            record = await self._conversations.load(conversation.conversation_id)
+            return await self._conversations.worker(record, watch).resume()
         return await self.resume(conversation.conversation_id, watch=watch)
 
     def _message(self, text: str, message_id: str | None) -> MessageReceived:
@@ -389,57 +323,6 @@ class Engine:
             checked("message's id", message_id)
         return MessageReceived(text=text, message_id=message_id)
 
-    async def _load(self, conversation_id: str) -> Record:
-        record = await self.store.load(checked("conversation's id", conversation_id))
-        if record is None:
-            raise UnknownConversation(f"There is no conversation {conversation_id}. `haru list` shows those there are.")
-        return record
-
-    def _rebuilt(self, record: Record) -> Conversation:
-        summary = record.summary
-        begun = self.app.workflow.begin(
-            summary.conversation_id, summary.customer_id, parent=summary.parent, rehearsal=summary.rehearsal
-        )
-        return self.app.workflow.replay(begun, record.steps)
-
-    def _void(self, record: Record) -> bool:
-        return leases.is_void(record.summary.owner, record.summary.lease_until, self.clock.now())
-
-    def _unfinished(self, left: Record, message_id: str | None) -> Run:
-        """What a message gets where the last run waits for a desk that is down. Raises ConversationBusy."""
-        known = _run_with(left, message_id)
-        if known is None and is_held(left.steps, message_id):
-            return kept(self._rebuilt(left), message_id)
-        if known is None:
-            raise ConversationBusy(
-                f"Conversation {left.summary.conversation_id}: its last run waits for the ticket desk, which could not "
-                "be reached. This message was not taken; send it again later."
-            )
-        return run_of(self._rebuilt(left), known)
-
-    async def _follow(self, conversation_id: str, watch: Watcher | None) -> Record | None:
-        """Wait until the run that another worker has is over, or take it over where that worker is gone.
-
-        Where it cannot be finished now, for the ticket desk is down, the conversation as it was left.
-        """
-        pause, longest = FOLLOW_S
-        while True:
-            record = await self._load(conversation_id)
-            if record.summary.resting:
-                return None
-            if self._void(record):
-                with suppress(ConversationMoved, ConversationBusy):
-                    run = await self.resume(conversation_id, watch=watch)
-                    if not (run.finished or run.waiting):
-                        return await self._load(conversation_id)
-            await self.clock.sleep(pause)
-            pause = min(longest, pause * 1.5)
-
-    def _worker(self, record: Record | None, conversation_id: str, customer_id: str, watch: Watcher | None) -> Worker:
-        if record is None:
-            return Worker(self._parts, self.app.workflow.begin(conversation_id, customer_id), None, watch)
-        return Worker(self._parts, self._rebuilt(record), record, watch)
-
 
 def _conversation(conversation_id: str | None) -> str | None:
     """The id that was given. Raises SettingsError for one that cannot be; '' is as good as none."""
@@ -451,13 +334,3 @@ def _conversation_for(customer_id: str, message_id: str | None) -> str:
     if message_id is None:
         return f"c-{secrets.token_hex(5)}"
     return "c-" + hashlib.blake2b(f"{customer_id}\x1f{message_id}".encode(), digest_size=5).hexdigest()
-
-
-def _run_with(record: Record | None, message_id: str | None) -> int | None:
-    """The run that this message began, or None."""
-    if record is None or message_id is None:
-        return None
-    for step in record.steps:
-        if isinstance(step.event, MessageReceived) and step.event.message_id == message_id:
-            return step.run
-    return None

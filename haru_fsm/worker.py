@@ -134,14 +134,21 @@ class Worker:
     def _accepts(self, event: Event) -> bool:
         return self._parts.app.workflow.accepts(self._conversation.state, type(event))
 
-    async def _unfit_for(self, decision: ApprovalDecided) -> str | None:
-        """Why the run cannot go on with this decision, or None."""
+    async def _changed(self) -> tuple[str, str | None]:
+        """The digest of the definition where the run carries another one, else ''; and why the run cannot go on under
+        it, or None."""
         conversation, app = self._conversation, self._parts.app
         services = await self._equipped(conversation.run)
-        changed = carried(conversation) not in ("", app.definition(services.tools))
+        digest, before = app.definition(services.tools), carried(conversation)
+        changed = before not in ("", digest)
         why = misfit(conversation, app.workflow, services.tools, services.ledger.entries, changed=changed)
+        return digest if changed else "", why
+
+    async def _unfit_for(self, decision: ApprovalDecided) -> str | None:
+        """Why the run cannot go on with this decision, or None."""
+        _, why = await self._changed()
         if why is None and not self._accepts(decision):
-            return f"it no longer has a row for {decision.kind} in the state {conversation.state}"
+            return f"it no longer has a row for {decision.kind} in the state {self._conversation.state}"
         return why
 
     async def _working(self, first: Callable[[], Awaitable[None]]) -> Run:
@@ -236,15 +243,13 @@ class Worker:
     async def _take_up(self) -> None:
         """Journal that the run is taken up again. This also takes the lease, whatever the table says of `resumed`."""
         conversation, app = self._conversation, self._parts.app
+        digest, why = await self._changed()
         services = await self._equipped(conversation.run)
-        digest, before = app.definition(services.tools), carried(conversation)
-        changed = before not in ("", digest)
         facts: dict[str, object] = {"worker": f"{leases.this_host()}:{os.getpid()}"}
-        facts |= {"definition": digest} if changed else {}
+        facts |= {"definition": digest} if digest else {}
         doubtful = begun(services.ledger.entries.values(), conversation.run)
         facts |= {"begun": doubtful} if doubtful else {}
         event = Resumed.model_validate(facts)
-        why = misfit(conversation, app.workflow, services.tools, services.ledger.entries, changed=changed)
         if why is not None:
             self._strand(event, CHANGED, f"the app was changed while the run was open: {why}")
         elif app.workflow.accepts(conversation.state, Resumed):

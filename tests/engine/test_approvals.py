@@ -316,7 +316,7 @@ async def test_a_tool_that_was_changed_meanwhile_needs_a_new_approval(store: Sto
     tools = Changed()
     async with engine(ScriptedModel([wipe("A")]), tools=Counter(), store=store) as haru:
         paused = await haru.ask("A 지워 주세요", customer_id="C1")
-        rebuilt = haru._rebuilt(await record_of(haru, paused.conversation_id))
+        rebuilt = haru._conversations.rebuilt(await record_of(haru, paused.conversation_id))
         decided = ApprovalDecided(call="2.0", digest=paused.waiting[0].digest, approved=True)
         approved = haru.app.workflow.advance(rebuilt, decided)
         await store.append(approved, expected_seq=rebuilt.seq, owner=None, over=None, lease_s=0)
@@ -334,7 +334,7 @@ async def test_an_approval_that_came_in_time_is_void_when_nothing_was_begun_with
     clock, tools = FakeClock(), Counter()
     async with engine(ScriptedModel([wipe("A"), "네."]), tools=tools, store=store, clock=clock) as haru:
         paused = await haru.ask("A 지워 주세요", customer_id="C1")
-        rebuilt = haru._rebuilt(await record_of(haru, paused.conversation_id))
+        rebuilt = haru._conversations.rebuilt(await record_of(haru, paused.conversation_id))
         decided = ApprovalDecided(call="2.0", digest=paused.waiting[0].digest, approved=True)
         approved = haru.app.workflow.advance(rebuilt, decided)
         await store.append(approved, expected_seq=rebuilt.seq, owner=None, over=None, lease_s=0)

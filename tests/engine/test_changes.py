@@ -144,7 +144,7 @@ async def test_a_second_resume_compares_with_what_the_first_one_noted() -> None:
     store = MemoryStore()
     haru = engine(SMALL, ScriptedModel([]), store, look, pay)
     await open_run(store)
-    worker = haru._worker(await store.load("c-1"), "c-1", "C1", None)
+    worker = haru._conversations.worker(await haru._conversations.load("c-1"), None)
     await worker._take_up()
     await worker._save()
     await worker._let_go()
@@ -453,7 +453,7 @@ async def test_a_run_that_kills_its_process_ends_in_a_ticket_also_where_the_tabl
     await open_run(store, calls(("look", {"what": "A"})))
     for _ in range(3):
         haru = engine(SMALL, ScriptedModel([]), store, max_resumes=3)
-        worker = haru._worker(await store.load("c-1"), "c-1", "C1", None)
+        worker = haru._conversations.worker(await haru._conversations.load("c-1"), None)
         await worker._take_up()
         await worker._save()
         await worker._let_go()
@@ -472,7 +472,7 @@ async def test_an_event_of_the_apps_own_is_journaled_and_comes_back_as_what_it_i
         run = await haru.ask("무게는요?", customer_id="C1")
         record = await store.load(run.conversation_id)
         assert record is not None
-        read = haru._rebuilt(record).steps[1].event
+        read = haru._conversations.rebuilt(record).steps[1].event
         assert isinstance(read, ParcelWeighed)
         assert (read.grams, read.by) == (1200, ("저울 1",))
         assert record.steps[1].written()["event"]["grams"] == 1200
@@ -483,7 +483,7 @@ async def test_an_event_of_the_apps_own_is_journaled_and_comes_back_as_what_it_i
         assert await import_lines(other, lines) == (1, 0)
         moved = await other.load(run.conversation_id)
         assert moved is not None
-        assert haru._rebuilt(moved).steps == haru._rebuilt(record).steps
+        assert haru._conversations.rebuilt(moved).steps == haru._conversations.rebuilt(record).steps
 
 
 async def test_a_run_whose_own_event_is_gone_goes_to_a_person(tmp_path) -> None:

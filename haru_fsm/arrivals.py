@@ -1,0 +1,128 @@
+"""A customer's message arrives: is it new, what does it find, and what becomes of it?
+
+it began a run already               that run, finished first where it was left unfinished
+a run is still going on              refused, unless its worker is gone: then it is finished first
+it came in a pause, and was kept     a notice, until its own run has begun
+the run waits for a person           kept for the next run
+anything else                        it begins a run
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from haru_fsm.conversation import MessageHeld, MessageReceived, is_held
+from haru_fsm.conversations import Conversations
+from haru_fsm.errors import ConversationBusy, ConversationMoved, UnknownConversation
+from haru_fsm.runs import Run, kept, run_of
+from haru_fsm.stores import Record
+from haru_fsm.worker import Watcher
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One message of one customer, for one conversation, which need not be there yet."""
+
+    conversations: Conversations
+    message: MessageReceived
+    customer_id: str
+    conversation_id: str
+    watch: Watcher | None = None
+
+    async def answered(self) -> Run:
+        """The run that this message comes to. What moves meanwhile is looked at again."""
+        while True:
+            record = await self.conversations.parts.store.load(self.conversation_id)
+            run = await (self._begun() if record is None else self._met(record))
+            if run is not None:
+                return run
+
+    async def _met(self, record: Record) -> Run | None:
+        """What the message comes to in a conversation that is there; None where that has to be looked at again."""
+        if record.summary.customer_id != self.customer_id:
+            raise UnknownConversation(
+                f"There is no conversation {self.conversation_id} of customer {self.customer_id}."
+            )
+        known = run_with(record, self.message.message_id)
+        if not record.summary.resting:
+            return await self._finished_first(record, known)
+        if self.conversations.is_late(record):
+            with suppress(ConversationMoved):
+                await self.conversations.expire(record, self.watch)
+            return None
+        if known is not None:
+            return run_of(self.conversations.rebuilt(record), known)
+        if is_held(record.steps, self.message.message_id):
+            return await self._kept(record)
+        if record.summary.paused:
+            return await self._held(record)
+        return await self._begun(record)
+
+    async def _begun(self, record: Record | None = None) -> Run | None:
+        """The run that the message begins; None where somebody else has begun one with it in this very moment."""
+        if record is None:
+            worker = self.conversations.newcomer(self.conversation_id, self.customer_id, self.watch)
+        else:
+            worker = self.conversations.worker(record, self.watch)
+        try:
+            return await worker.begin(self.message)
+        except ConversationMoved:
+            if self.message.message_id is None:
+                raise
+            return None
+
+    # -- a run is going on
+
+    async def _finished_first(self, record: Record, known: int | None) -> Run | None:
+        """Wait for a run that is this message's own or whose worker is gone, and then look again."""
+        if known != record.summary.run and not self.conversations.is_void(record):
+            raise ConversationBusy(
+                f"Conversation {self.conversation_id}: a run is still going on. Wait for it, or ask again with the "
+                "same message_id later; nothing was changed."
+            )
+        left = await self.conversations.follow(self.conversation_id, self.watch)
+        return None if left is None else self._unfinished(left)
+
+    def _unfinished(self, left: Record) -> Run:
+        """What a message gets where the last run waits for a desk that is down. Raises ConversationBusy."""
+        known = run_with(left, self.message.message_id)
+        if known is not None:
+            return run_of(self.conversations.rebuilt(left), known)
+        if is_held(left.steps, self.message.message_id):
+            return kept(self.conversations.rebuilt(left), self.message.message_id)
+        raise ConversationBusy(
+            f"Conversation {self.conversation_id}: its last run waits for the ticket desk, which could not "
+            "be reached. This message was not taken; send it again later."
+        )
+
+    # -- a run waits for a person
+
+    async def _held(self, record: Record) -> Run | None:
+        """Keep the message for the next run; None where the pause ended in this very moment."""
+        held = MessageHeld(text=self.message.text, message_id=self.message.message_id)
+        try:
+            await self.conversations.worker(record, self.watch).hold(held)
+        except ConversationMoved:
+            return None
+        now = await self.conversations.load(self.conversation_id)
+        return kept(self.conversations.rebuilt(now), self.message.message_id)
+
+    async def _kept(self, record: Record) -> Run | None:
+        """The message was kept in a pause, and has begun no run yet."""
+        if record.summary.paused or not self.conversations.parts.app.workflow.lets_in(record.summary.state):
+            return kept(self.conversations.rebuilt(record), self.message.message_id)
+        with suppress(ConversationMoved):
+            # The app had no place for it where the run has ended, and has one now.
+            await self.conversations.worker(record, self.watch).take()
+        return None
+
+
+def run_with(record: Record, message_id: str | None) -> int | None:
+    """The run that this message began, or None."""
+    if message_id is None:
+        return None
+    for step in record.steps:
+        if isinstance(step.event, MessageReceived) and step.event.message_id == message_id:
+            return step.run
+    return None
