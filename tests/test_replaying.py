@@ -325,7 +325,7 @@ async def test_money_and_time_are_those_of_the_journal() -> None:
 async def test_the_time_that_decided_work_took_is_the_journals_too() -> None:
     record = await _looked()
     observed = next(step for step in record.steps if isinstance(step.event, ObservationAppended))
-    slow = observed.model_copy(update={"event": observed.event.model_copy(update={"took_ms": 5000})})
+    slow = observed._replace(event=observed.event.model_copy(update={"took_ms": 5000}))
     steps = tuple(slow if step is observed else step for step in record.steps)
     found = difference(app(deadline_s=4.0), dataclasses.replace(record, steps=steps))
     assert (found.seq, found.kind) == (observed.seq, "observation_appended")

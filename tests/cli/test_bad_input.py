@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from haru_fsm.stores import sqlite
 from haru_fsm.testing.fake_gemini import FakeGemini
 from tests.cli.apps import STATES, TOOLS, write_app
 from tests.cli.conftest import PARCELS, Ended, Haru, clean_environment, command
@@ -171,7 +170,7 @@ def test_a_torn_file(haru: Haru, tmp_path: Path, database: Path) -> None:
 @pytest.fixture
 def locked(database: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The database, while another connection holds all of it. Nobody waits five seconds in a test."""
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.01)
+    monkeypatch.setenv("HARU_DATABASE_TIMEOUT_S", "0.01")
     with closing(sqlite3.connect(database, isolation_level=None)) as holder:
         holder.execute("PRAGMA locking_mode=EXCLUSIVE")
         holder.execute("BEGIN EXCLUSIVE")

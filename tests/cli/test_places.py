@@ -45,7 +45,7 @@ def test_how_long_to_wait_for_a_lock_can_be_set(empty: Path, monkeypatch: pytest
     monkeypatch.setenv("HARU_DATABASE_TIMEOUT_S", "0.25")
     store = Settings.for_folder(empty).make_store(empty)
     assert isinstance(store, SQLiteStore)
-    assert store._open_for_writing().execute("PRAGMA busy_timeout").fetchone() == (250,)
+    assert store._open().execute("PRAGMA busy_timeout").fetchone() == (250,)
     monkeypatch.setenv("HARU_DATABASE_TIMEOUT_S", "-1")
     with pytest.raises(SettingsError, match="HARU_DATABASE_TIMEOUT_S"):
         Settings.for_folder(empty)
