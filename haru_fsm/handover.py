@@ -22,6 +22,7 @@ from haru_fsm.conversation import (
     executed,
 )
 from haru_fsm.progress import Doubts
+from haru_fsm.reasons import in_korean
 
 QUOTE_CHARS = 200
 FOUND_CHARS = 300
@@ -88,7 +89,7 @@ def why_stopped(steps: tuple[Step, ...]) -> str:
     """Why a run came to a person, in one line: the guard that tripped, or what the model failed of."""
     for step in reversed(steps):
         if step.trip is not None and step.stops:
-            return f"{step.trip.because} [{step.trip.guard}]"
+            return in_korean(step.trip)
         if isinstance(step.event, ModelFailed):
             words = FAILURES.get(step.event.reason, "모델이 답하지 못했습니다")
             return f"{words} [{step.event.reason}] {step.event.detail}".strip()

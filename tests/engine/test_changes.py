@@ -459,7 +459,9 @@ async def test_a_run_that_kills_its_process_ends_in_a_ticket_also_where_the_tabl
         await worker._let_go()
     run = await engine(SMALL, ScriptedModel([]), store, max_resumes=3).resume("c-1")
     assert run.ticket is not None
-    assert "taken up again 3 times" in run.ticket.summary
+    assert run.stopped_by is not None
+    assert "taken up again 3 times" in run.stopped_by.because
+    assert "여러 번 중단되어" in run.ticket.summary
 
 
 # --------------------------------------------------------------------------- events of an app's own
