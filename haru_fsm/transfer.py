@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,14 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     self_contained,
 )
-from haru_fsm.errors import ConversationMoved, FormatTooNew, SettingsError, StoreError, UnknownConversation
+from haru_fsm.errors import (
+    ConversationMoved,
+    FormatTooNew,
+    JournalDamaged,
+    SettingsError,
+    StoreError,
+    UnknownConversation,
+)
 from haru_fsm.ids import checked
 from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, Store, StoredTicket
 
@@ -56,23 +63,49 @@ async def verify(store: Store) -> AsyncIterator[Finding]:
 # --------------------------------------------------------------------------- out
 
 
-async def export(store: Store, conversation_ids: Iterable[str] | None = None) -> AsyncIterator[str]:
+async def export(
+    store: Store,
+    conversation_ids: Iterable[str] | None = None,
+    *,
+    on_unread: Callable[[StoreError], None] | None = None,
+) -> AsyncIterator[str]:
     """The lines of an export: of these conversations, or of all that rest and those that are under way.
 
-    Raises UnknownConversation, JournalDamaged.
+    Raises UnknownConversation before the first line. A conversation that is damaged, or written by a newer haru_fsm, is
+    handed to `on_unread` and left out; where nobody listens it raises JournalDamaged or FormatTooNew.
     """
-    if conversation_ids is None:
-        conversation_ids = [summary.conversation_id for summary in reversed(await store.conversations())]
+    wanted = await _wanted(store, conversation_ids)
     yield _line({"kind": KIND, "format": FORMAT})
     count = 0
-    for conversation_id in conversation_ids:
-        record = await store.load(checked("conversation's id", conversation_id))
-        if record is None:
-            raise UnknownConversation(f"There is no conversation {conversation_id}. `haru list` shows those there are.")
-        tickets = await store.tickets(conversation_id=conversation_id)
-        yield _line(_written(record, tickets))
+    for conversation_id in wanted:
+        try:
+            record = await _found(store, conversation_id)
+        except (JournalDamaged, FormatTooNew) as error:
+            if on_unread is None:
+                raise
+            on_unread(error)
+            continue
+        yield _line(_written(record, await store.tickets(conversation_id=conversation_id)))
         count += 1
     yield _line({"end": count})
+
+
+async def _wanted(store: Store, conversation_ids: Iterable[str] | None) -> list[str]:
+    """Which, each once; the oldest first where nobody says which."""
+    known = [summary.conversation_id for summary in reversed(await store.conversations())]
+    if conversation_ids is None:
+        return known
+    wanted = list(dict.fromkeys(checked("conversation's id", each) for each in conversation_ids))
+    for unknown in (each for each in wanted if each not in set(known)):
+        raise UnknownConversation(f"There is no conversation {unknown}. `haru list` shows those there are.")
+    return wanted
+
+
+async def _found(store: Store, conversation_id: str) -> Record:
+    record = await store.load(conversation_id)
+    if record is None:  # listed, and not there: pruned a moment ago, or lost
+        raise JournalDamaged(f"Conversation {conversation_id} is there and cannot be found by its id.")
+    return record
 
 
 def _written(record: Record, tickets: Sequence[StoredTicket]) -> dict[str, Any]:
@@ -193,15 +226,21 @@ async def _add(
 ) -> None:
     """Raises ConversationMoved where somebody else has written it meanwhile."""
     begun = replace(conversation, state=conversation.steps[0].source, resting=True, steps=())
+    began, moved = (_told_at(step) for step in (conversation.steps[0], conversation.steps[-1]))
     if known is None:
-        await store.append(begun, expected_seq=0, owner=None, over=None, lease_s=0)
+        await store.append(begun, expected_seq=0, owner=None, over=None, lease_s=0, at=began)
     tickets.file_first(store)
     # The ledger first: a run that can be taken up must never be there without its claims, at no instant.
     for entry in ledger:
         for what in (entry.started, entry.outcome):
             if what is not None:
                 await store.note(conversation.conversation_id, entry.call, what)
-    await store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0)
+    await store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0, at=moved)
+
+
+def _told_at(step: Step) -> float | None:
+    """When a step was, as far as its journal says."""
+    return step.event.at or None
 
 
 def _same(stored: tuple[Step, ...], steps: tuple[Step, ...]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +11,12 @@ import typer
 
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.asking import what_waits
-from haru_fsm.cli.output import say, say_json, tell
+from haru_fsm.cli.output import complain, counted, say, say_json, tell, write_line
 from haru_fsm.cli.wiring import Given, run
 from haru_fsm.errors import SettingsError
 
 if TYPE_CHECKING:
+    from haru_fsm.errors import StoreError
     from haru_fsm.runs import Run
     from haru_fsm.stores import Outcome
 
@@ -114,7 +114,7 @@ def verify(app: options.AppFolder = None, db: options.Database = None, as_json: 
         for each in damaged:
             say(str(each.damage))
         whole = [finding for finding in found if finding.conversation_id]
-        say(f"{len(whole)} conversations, {sum(bool(each.damage) for each in whole)} damaged")
+        say(f"{counted(len(whole), 'conversation')}, {sum(bool(each.damage) for each in whole)} damaged")
     return exits.FAILED if damaged else exits.OK
 
 
@@ -123,20 +123,27 @@ def export(
     app: options.AppFolder = None,
     db: options.Database = None,
 ) -> int:
-    """Write conversations as JSON Lines to standard output. Each line carries a digest; the last says how many."""
+    """Write conversations as JSON Lines to standard output.
+
+    Each line carries a digest; the last says how many. What is damaged is named and left out: exit code 1.
+    """
+    unread: list[StoreError] = []
 
     async def work() -> int:
         from haru_fsm.transfer import export as exported
 
-        count = 0
+        lines = 0
         async with Given(app, db).store() as store:
-            async for line in exported(store, conversations or None):
-                sys.stdout.write(line + "\n")
-                count += 1
-        return count - 2
+            async for line in exported(store, conversations or None, on_unread=unread.append):
+                write_line(line)
+                lines += 1
+        return lines - 2
 
-    tell(f"{run(work())} conversations exported")
-    return exits.OK
+    count = run(work())
+    for error in unread:
+        complain(str(error))
+    tell(f"{counted(count, 'conversation')} exported" + (f", {len(unread)} left out" if unread else ""))
+    return exits.FAILED if unread else exits.OK
 
 
 def import_(
@@ -162,7 +169,7 @@ def import_(
     if as_json:
         say_json({"imported": new, "already_there": known})
     else:
-        say(f"{new} conversations imported, {known} were there already")
+        say(f"{counted(new, 'conversation')} imported, {known:,} there already")
     return exits.OK
 
 
@@ -188,5 +195,5 @@ def prune(
     if as_json:
         say_json({"forgotten": forgotten})
     else:
-        say(f"{forgotten} conversations forgotten")
+        say(f"{counted(forgotten, 'conversation')} forgotten")
     return exits.OK

@@ -57,6 +57,20 @@ def say_json(value: Any) -> None:
     _write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2))
 
 
+def write_line(line: str) -> None:
+    """A line for another program: in UTF-8 and as it is, whatever the terminal can show."""
+    try:
+        sys.stdout.buffer.write(f"{line}\n".encode())
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _give_up(sys.stdout)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things, in words: 1 conversation, 2 conversations."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def show(*tables: Table) -> None:
     """Tables, to standard output. What is no prose is never cut: rather a line is too long for the terminal."""
     console = _console()
@@ -91,5 +105,9 @@ def _write(stream: TextIO, text: str) -> None:
     try:
         print(text, file=stream, flush=True)
     except BrokenPipeError:
-        # Nobody reads any more. Python flushes once more when it exits, and must find nothing broken then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        _give_up(stream)
+
+
+def _give_up(stream: TextIO) -> None:
+    """Nobody reads any more. Python flushes once more when it exits, and must find nothing broken then."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

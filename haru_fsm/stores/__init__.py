@@ -108,10 +108,18 @@ class Store(Protocol):
         ...
 
     async def append(
-        self, conversation: Conversation, *, expected_seq: int, owner: str | None, over: str | None, lease_s: float
+        self,
+        conversation: Conversation,
+        *,
+        expected_seq: int,
+        owner: str | None,
+        over: str | None,
+        lease_s: float,
+        at: float | None = None,
     ) -> None:
         """Store the steps after `expected_seq`. `owner` works on from here (None: nobody does, the lease is given
-        back); `over` is the void owner that may be replaced."""
+        back); `over` is the void owner that may be replaced. `at` is when that was, in seconds since the epoch, where
+        it was not now."""
         ...
 
     async def note(self, conversation_id: str, call: str, what: Started | Outcome) -> bool:

@@ -36,9 +36,16 @@ class MemoryStore:
             )
 
     async def append(
-        self, conversation: Conversation, *, expected_seq: int, owner: str | None, over: str | None, lease_s: float
+        self,
+        conversation: Conversation,
+        *,
+        expected_seq: int,
+        owner: str | None,
+        over: str | None,
+        lease_s: float,
+        at: float | None = None,
     ) -> None:
-        key, now = conversation.conversation_id, self._now()
+        key, now = conversation.conversation_id, at if at is not None else self._now()
         with self._lock:
             before = self._summaries.get(key)
             stored = before.seq if before else 0

@@ -40,7 +40,7 @@ def test_only_what_is_in_doubt_can_be_settled(haru: Haru, conversation: str) -> 
 
 
 def test_verify_names_what_is_damaged(haru: Haru, empty: Path, conversation: str) -> None:
-    assert haru("verify").out == "1 conversations, 0 damaged\n"
+    assert haru("verify").out == "1 conversation, 0 damaged\n"
     with closing(sqlite3.connect(empty.parent / "haru.db")) as connection, connection:
         connection.execute("DELETE FROM steps WHERE seq = 3")
     found = haru("verify", "--json")
@@ -62,6 +62,54 @@ def test_export_and_import(haru: Haru, empty: Path, conversation: str) -> None:
     refused = haru("import", "cut.jsonl", "--db", "sqlite:///other.db")
     assert refused.code == 2
     assert haru("import", "nothing.jsonl").code == 2
+
+
+@pytest.fixture
+def broken(haru: Haru, empty: Path, conversation: str) -> str:
+    """Another conversation, whose journal has lost a step."""
+    lost = str(haru("ask", PARCELS, "--customer", "C003", "--json").json["conversation_id"])
+    with closing(sqlite3.connect(empty.parent / "haru.db")) as connection, connection:
+        connection.execute(
+            "DELETE FROM steps WHERE seq = 3 AND conversation ="
+            " (SELECT number FROM conversations WHERE conversation_id = ?)",
+            (lost,),
+        )
+    return lost
+
+
+def test_an_export_goes_on_past_what_is_damaged(haru: Haru, empty: Path, conversation: str, broken: str) -> None:
+    after = haru("ask", PARCELS, "--customer", "C003", "--json").json["conversation_id"]
+    exported = haru("export")
+    assert exported.code == 1
+    named = [line for line in exported.err.splitlines() if broken in line]
+    assert len(named) == 1
+    assert exported.err.endswith("2 conversations exported, 1 left out\n")
+    (empty / "all.jsonl").write_text(exported.out, "utf-8")
+    assert haru("import", "all.jsonl", "--db", "sqlite:///moved.db").code == 0
+    moved = haru("list", "--db", "sqlite:///moved.db", "--json").json
+    assert {each["conversation_id"] for each in moved} == {conversation, after}
+    assert broken not in exported.out
+
+
+@pytest.mark.parametrize("others", [(), ("known",)])
+def test_an_export_of_what_is_not_there_writes_nothing(haru: Haru, conversation: str, others: tuple[str, ...]) -> None:
+    ids = [conversation for _ in others]
+    for words in ([*ids, "c-nope"], ["c-nope", *ids], [*ids, "no id"]):
+        refused = haru("export", *words)
+        assert (refused.code, refused.out) == (2, "")
+        assert words[-1] in refused.complaint or words[0] in refused.complaint
+
+
+def test_an_imported_conversation_keeps_its_times(haru: Haru, empty: Path, conversation: str) -> None:
+    """So what has rested for long can be pruned there too, and what is listed first is what moved last."""
+    haru("ask", PARCELS, "--customer", "C003")
+    (empty / "all.jsonl").write_text(haru("export").out, "utf-8")
+    moved = ("--db", "sqlite:///moved.db")
+    assert haru("import", "all.jsonl", *moved).code == 0
+    for here, there in zip(haru("list", "--json").json, haru("list", *moved, "--json").json, strict=True):
+        steps = haru("show", here["conversation_id"], "--json").json["steps"]
+        assert there["conversation_id"] == here["conversation_id"]
+        assert (there["created_at"], there["updated_at"]) == (steps[0]["event"]["at"], steps[-1]["event"]["at"])
 
 
 def test_line_breaks_of_other_kinds_break_no_export(haru: Haru, empty: Path) -> None:

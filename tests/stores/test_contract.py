@@ -191,6 +191,15 @@ async def test_the_same_words_are_added_to_a_ticket_once(store: Store) -> None:
     assert (await store.tickets())[0].notes == ("하나 더", "둘 더")
 
 
+async def test_an_append_may_say_when_it_was(store: Store) -> None:
+    first = received()
+    await store.append(first, expected_seq=0, owner=None, over=None, lease_s=15, at=100.5)
+    await store.append(stepped(first, "ok"), expected_seq=1, owner=None, over=None, lease_s=15, at=200.5)
+    record = await store.load("c-1")
+    assert record is not None
+    assert (record.summary.created_at, record.summary.updated_at) == (100.5, 200.5)
+
+
 async def test_lists_show_the_latest_first(store: Store) -> None:
     for name in ("c-1", "c-2", "c-3"):
         await put(store, received(name))

@@ -102,13 +102,20 @@ class SQLiteStore:
     # -- moving a conversation
 
     async def append(
-        self, conversation: Conversation, *, expected_seq: int, owner: str | None, over: str | None, lease_s: float
+        self,
+        conversation: Conversation,
+        *,
+        expected_seq: int,
+        owner: str | None,
+        over: str | None,
+        lease_s: float,
+        at: float | None = None,
     ) -> None:
         new = conversation.steps[_index(conversation, expected_seq) :]
         self._lease_s = lease_s
         # A living worker's lease must not run out between two renewals, however short it is.
         self._writer.idle_s = min(RENEW_S, max(0.05, lease_s / 4))
-        now = self._now()
+        now = at if at is not None else self._now()
 
         def job(connection: sqlite3.Connection) -> Head:
             before = self._heads.get(conversation.conversation_id)
