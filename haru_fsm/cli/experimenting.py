@@ -10,6 +10,7 @@ import typer
 
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.output import say, say_json, show, tell
+from haru_fsm.cli.progress import bars
 from haru_fsm.cli.wiring import Given, run
 from haru_fsm.errors import SettingsError
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from haru_fsm.lab.outcomes import Case, Outcome
     from haru_fsm.lab.plan import Plan, Setting
     from haru_fsm.limits import Limits
+    from haru_fsm.stores import Store
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The experiment: a TOML file.")]
 Out = Annotated[
@@ -58,10 +60,9 @@ async def _carried_out(plan: Plan, given: Given) -> tuple[list[Outcome], list[Li
     from haru_fsm.lab.experiment import cases
     from haru_fsm.lab.live import live_runs
 
-    folder = given.folder
     outcomes: list[Outcome] = []
     if plan.sources:
-        found = await cases(plan, lambda url: Given(given.app, url).settings().make_store(folder))
+        found = await cases(plan, lambda url: _opened(given, url))
         outcomes = _judged(plan, given, found)
     elif plan.live is None:
         raise SettingsError("This experiment has nothing to do: no recordings ([[sources]]), and no [live] runs.")
@@ -72,16 +73,28 @@ async def _carried_out(plan: Plan, given: Given) -> tuple[list[Outcome], list[Li
     return outcomes, lived
 
 
+def _opened(given: Given, url: str) -> Store:
+    """A database of recordings. Raises SettingsError where there is none: looking makes none."""
+    from haru_fsm.stores.sqlite import SQLiteStore
+
+    store: Store = Given(given.app, url).settings().make_store(given.folder)
+    if isinstance(store, SQLiteStore) and not store.path.exists():
+        raise SettingsError(
+            f"The experiment's database {store.path} is not there. Name one that holds conversations of yours, in its "
+            "[[sources]]: `haru ask` makes them, and without --db they are in the app's memory_store/haru.db."
+        )
+    return store
+
+
 def _judged(plan: Plan, given: Given, found: Sequence[Case]) -> list[Outcome]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
     from haru_fsm.lab.experiment import judged, rules
 
     named = rules(plan, _workflows(given))
     steps = sum(case.recording.turns for case in found)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,} steps"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+    with bars(*columns, TimeRemainingColumn()) as progress:
         bar = progress.add_task(f"{len(named)} rules, {len(found):,} conversations", total=steps * len(named))
         return list(judged(named, found, lambda more: progress.update(bar, advance=more)))
 

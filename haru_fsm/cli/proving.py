@@ -12,6 +12,7 @@ import typer
 
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.output import complain, say, say_json
+from haru_fsm.cli.progress import bars
 from haru_fsm.cli.wiring import Given
 from haru_fsm.errors import SettingsError
 
@@ -224,11 +225,10 @@ def _copy(given: Given) -> Iterator[tuple[Path, Path]]:
 @contextmanager
 def _bar(what: str) -> Iterator[Callable[[float, str], None]]:
     """A progress bar on standard error, told the share that is done and a word about it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[word]}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with bars(*columns) as bar:
         task = bar.add_task(what, total=1.0, word="")
         yield lambda share, word: bar.update(task, completed=share, word=word)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -33,12 +34,31 @@ def rules(plan: Plan, workflow: Callable[[Limits], Workflow]) -> list[tuple[str,
 
 async def cases(plan: Plan, open_store: Callable[[str], Store]) -> list[Case]:
     """All recordings of the plan's sources, in its half. Raises SettingsError where there is none."""
+    _require(plan.sources)
     found = [case for source in plan.sources async for case in _of(source, open_store)]
     kept = {id(one) for one in plan.chosen([case.recording for case in found])}
     found = [case for case in found if id(case.recording) in kept]
     if not found:
-        raise SettingsError("This experiment has no recordings: give it [[sources]] with a file or a database.")
+        raise SettingsError(
+            f"This experiment has no recordings: its sources hold none{_in_half(plan)}. Give it [[sources]] with a "
+            "file of them, or with a database in which conversations are."
+        )
     return found
+
+
+def _require(sources: Sequence[Source]) -> None:
+    """Raises SettingsError that names every file of recordings that is not there."""
+    files = [path for source in sources if (path := source.file or source.cassette) is not None]
+    missing = [str(Path(os.path.normpath(path))) for path in files if not path.is_file()]
+    if missing:
+        raise SettingsError(
+            f"The experiment's recordings are not there: {', '.join(missing)}. Put them there, or let its [[sources]] "
+            'name others: file = "...", cassette = "...", or database = "sqlite:///FILE" with conversations of yours.'
+        )
+
+
+def _in_half(plan: Plan) -> str:
+    return "" if plan.half == "all" else f' in the half "{plan.half}"'
 
 
 async def _of(source: Source, open_store: Callable[[str], Store]) -> AsyncIterator[Case]:

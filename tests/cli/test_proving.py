@@ -67,6 +67,12 @@ def test_what_breaks_is_kept_and_can_be_had_again(haru: Haru, lax: Path, sound: 
     assert (mended.code, mended.out) == (0, "It holds now.\n")
 
 
+@pytest.mark.parametrize("how", [("--exhaustive", "--depth", "2"), ("--minutes", "0.01")])
+def test_in_a_pipe_no_progress_is_drawn(haru: Haru, sound: Path, how: tuple[str, ...]) -> None:
+    ended = haru("prove", *how, "--app", str(sound))
+    assert (ended.code, ended.err) == (0, "")
+
+
 def test_exhaustively_it_says_what_it_covered(haru: Haru) -> None:
     ended = haru("prove", "--exhaustive", "--depth", "4")
     assert ended.code == 0, ended.err

@@ -42,6 +42,11 @@ def plan(folder: Path, text: str) -> Path:
     return path
 
 
+def test_in_a_pipe_no_progress_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", str(plan(tmp_path, PLAN)), "--app", str(ROOT), "--no-plot"]) == 0
+    assert all(line.startswith("wrote ") for line in capsys.readouterr().err.splitlines())
+
+
 def test_table_csv_and_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = plan(tmp_path, PLAN)
     assert main(["experiment", str(path), "--out", str(tmp_path / "out"), "--app", str(ROOT)]) == 0
@@ -80,6 +85,32 @@ def test_a_file_that_is_no_experiment_is_told(tmp_path: Path, text: str, told: s
     (path := tmp_path / "plan.toml").write_text(text, encoding="utf-8")
     assert main(["experiment", str(path), "--app", str(ROOT)]) == 2
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("sources", "told"),
+    [
+        (
+            '[[sources]]\nfile = "none.jsonl.gz"\n[[sources]]\ncassette = "no.tape"',
+            ["none.jsonl.gz", "no.tape", "Put them"],
+        ),
+        ('[[sources]]\nfile = "."', ["recordings are not there"]),
+        ('[[sources]]\ndatabase = "sqlite:///none.db"', ["none.db", "is not there", "haru ask"]),
+        ('[[sources]]\nfile = "empty.jsonl"', ["has no recordings"]),
+    ],
+)
+def test_sources_without_data_say_what_to_do(
+    tmp_path: Path, sources: str, told: list[str], capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.jsonl").write_text("", encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(sources, encoding="utf-8")
+    assert main(["experiment", "plan.toml", "--app", str(ROOT)]) == 2
+    said = capsys.readouterr()
+    assert len(said.err.splitlines()) == 1
+    assert all(word in said.err for word in told), said.err
+    assert "Errno" not in said.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.jsonl", "plan.toml"]
 
 
 def test_the_halves_are_each_others_rest(tmp_path: Path) -> None:
