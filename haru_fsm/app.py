@@ -23,6 +23,7 @@ from typing import Any
 from haru_fsm.certificate import require_sound
 from haru_fsm.definition import Definition
 from haru_fsm.errors import AppError, HaruError, UnknownCustomer
+from haru_fsm.foreign import in_words, with_place
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow
 from haru_fsm.session import Session
@@ -157,7 +158,9 @@ def _called(path: Path, part: str, code: Callable[[], Any]) -> Any:
     except HaruError:
         raise
     except Exception as error:
-        raise AppError(f"{path}/{part} cannot be used: {_line(path, error)}{type(error).__name__}: {error}") from error
+        raise AppError(
+            f"{path}/{part} cannot be used: {_line(path, error)}{type(error).__name__}: {with_place(error)}"
+        ) from error
 
 
 def _line(path: Path, error: Exception) -> str:
@@ -172,4 +175,4 @@ def _prompt(path: Path) -> str:
     try:
         return file.read_text("utf-8") if file.is_file() else ""
     except (OSError, UnicodeDecodeError) as error:
-        raise AppError(f"{file} cannot be read: {error}. Save it as UTF-8 text.") from error
+        raise AppError(f"{file} cannot be read: {in_words(error)}. Save it as UTF-8 text.") from error

@@ -16,6 +16,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from haru_fsm.errors import AppError
+from haru_fsm.foreign import in_words
 
 Amount = Annotated[int, Field(ge=0)]
 
@@ -227,7 +228,7 @@ def _parse(path: Path, adapter: TypeAdapter[T]) -> T:
     try:
         return adapter.validate_json(path.read_bytes())
     except OSError as error:
-        raise AppError(f"The shop cannot read {path}: {error.strerror}. Put the file back into data/.") from error
+        raise AppError(f"The shop cannot read {path}: {in_words(error)}. Put the file back into data/.") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the whole file"

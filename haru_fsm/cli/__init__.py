@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from haru_fsm.cli import exits
 from haru_fsm.cli.output import complain, prepare_streams
 from haru_fsm.errors import HaruError
+from haru_fsm.foreign import with_place
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain("Interrupted.")
         return exits.INTERRUPTED
     except Exception as error:
-        complain(f"unexpected {type(error).__name__}: {error} (HARU_DEBUG=1 shows where)")
+        complain(f"unexpected {type(error).__name__}: {with_place(error)} (HARU_DEBUG=1 shows where)")
         return _ended(error, exits.FAILED)
 
 

@@ -14,6 +14,7 @@ from haru_fsm.cli.asking import what_waits
 from haru_fsm.cli.output import complain, counted, say, say_json, tell, write_line
 from haru_fsm.cli.wiring import Given, run
 from haru_fsm.errors import SettingsError
+from haru_fsm.foreign import in_words
 
 if TYPE_CHECKING:
     from haru_fsm.errors import StoreError
@@ -157,7 +158,9 @@ def import_(
         # Not splitlines(): what customers write may hold line breaks of other kinds, and an export has only this one.
         lines = file.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} cannot be read: {error}") from error
+        raise SettingsError(
+            f"{file} cannot be read: {in_words(error)}. Give a file that `haru export` has written."
+        ) from error
 
     async def work() -> tuple[int, int]:
         from haru_fsm.transfer import import_lines

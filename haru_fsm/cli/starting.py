@@ -12,6 +12,7 @@ import typer
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.output import say, say_json
 from haru_fsm.errors import SettingsError
+from haru_fsm.foreign import in_words
 
 PARTS = ("states", "tools", "data")
 WRITTEN = {
@@ -53,7 +54,9 @@ def write_app(target: Path) -> None:
             (target / place).parent.mkdir(parents=True, exist_ok=True)
             (target / place).write_text(_template(template), "utf-8")
     except OSError as error:
-        raise SettingsError(f"{target} cannot be written: {error}. Give a folder that you may write to.") from error
+        raise SettingsError(
+            f"{target} cannot be written: {in_words(error)}. Give a folder that you may write to."
+        ) from error
 
 
 def _template(name: str) -> str:

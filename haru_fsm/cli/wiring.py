@@ -131,4 +131,6 @@ def text_of(argument: str) -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:
-        raise SettingsError(f"Standard input is no UTF-8 text: {error}. Convert it, and send it again.") from error
+        raise SettingsError(
+            f"Standard input is not in UTF-8 (byte {error.start + 1:,}). Convert it, and send it again."
+        ) from error

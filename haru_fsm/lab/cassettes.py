@@ -17,6 +17,7 @@ from haru_fsm.conversation import (
     ToolsRequested,
 )
 from haru_fsm.errors import ModelError, SettingsError
+from haru_fsm.foreign import in_words
 from haru_fsm.lab.recordings import Recording, in_order
 from haru_fsm.models.cassette_lines import Exchange, canonical, read_lines
 
@@ -29,7 +30,7 @@ def from_cassette(path: Path) -> Iterator[Recording]:
     try:
         tape = read_lines(path.read_bytes())
     except (OSError, ModelError) as error:
-        raise SettingsError(f"{path} cannot be read as a cassette: {error}") from error
+        raise SettingsError(f"{path} cannot be read as a cassette: {in_words(error)}") from error
     for exchange in _last(tape.exchanges):
         events = [event for content in exchange.contents for event in _events(content)]
         success = isinstance(exchange.outcome, ModelAnswered)

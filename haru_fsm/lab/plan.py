@@ -35,6 +35,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from haru_fsm.errors import SettingsError
+from haru_fsm.foreign import in_words
 from haru_fsm.lab.recordings import Recording
 from haru_fsm.limits import Limits
 
@@ -130,7 +131,7 @@ def read_plan(path: Path) -> Plan:
         for setting in plan.all_settings():
             setting.for_recordings()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read as an experiment: {error}") from error
+        raise SettingsError(f"{path} cannot be read as an experiment: {in_words(error)}") from error
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         raise SettingsError(f"{path} is no experiment: {told}") from error

@@ -26,6 +26,7 @@ from haru_fsm.conversation import (
     Usage,
 )
 from haru_fsm.errors import SettingsError
+from haru_fsm.foreign import in_words
 from haru_fsm.json_safe import json_safe
 
 
@@ -109,7 +110,7 @@ def from_json_lines(path: Path) -> Iterator[Recording]:
                 if line.strip():
                     yield _recording(line, f"{path}, line {number}")
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read as JSON Lines: {error}") from error
+        raise SettingsError(f"{path} cannot be read as JSON Lines: {in_words(error)}") from error
 
 
 def _recording(line: str, where: str) -> Recording:

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from haru_fsm.conversation import JSON, FailureReason, ModelAnswered, ModelFailed
 from haru_fsm.errors import ModelError
+from haru_fsm.foreign import in_words
 from haru_fsm.models import Model, ModelOutcome, ModelRequest
 from haru_fsm.models.cassette_difference import told
 from haru_fsm.models.cassette_lines import (
@@ -60,7 +61,9 @@ class Recorder:
             _append(self.path, b"")
             self._index = read_lines(self.path.read_bytes()).index
         except OSError as error:
-            raise ModelError(f"The cassette {self.path} cannot be written: {error}. Name another file.") from error
+            raise ModelError(
+                f"The cassette {self.path} cannot be written: {in_words(error)}. Name another file."
+            ) from error
 
     def note(self, request: ModelRequest, outcome: ModelOutcome) -> None:
         """Write one exchange down. Raises OSError where that does not work."""
@@ -164,7 +167,7 @@ class CassetteModel:
             tape = read_lines(self._path.read_bytes())
         except OSError as error:
             raise ModelError(
-                f"The cassette {self._path} cannot be read: {error}. Record it with HARU_CASSETTE."
+                f"The cassette {self._path} cannot be read: {in_words(error)}. Record it with HARU_CASSETTE."
             ) from error
         if not tape.exchanges:
             raise ModelError(f"The cassette {self._path} holds no exchange with a model. Record it with HARU_CASSETTE.")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from haru_fsm.conversation import JSON, FailureReason
+from haru_fsm.foreign import without_numbers
 from haru_fsm.models.replies import Problem, said
 
 STATUS: Mapping[int, FailureReason] = {
@@ -63,7 +64,7 @@ def read_exception(error: BaseException) -> Problem:
     Told apart by names, not by classes: they belong to several libraries, of which not all are installed.
     """
     origin, kind = type(error).__module__, type(error).__name__
-    words = said(kind, str(error))
+    words = said(kind, without_numbers(str(error)))
     if isinstance(error, TimeoutError) or (kind.endswith("Timeout") and origin.startswith(("httpx", "aiohttp"))):
         return Problem(FailureReason.TIMEOUT, words)
     if origin.startswith("google.auth"):

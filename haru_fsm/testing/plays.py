@@ -16,6 +16,7 @@ from pydantic import Field
 
 from haru_fsm.conversation import Frozen, ModelAnswered, ModelFailed, ToolsRequested
 from haru_fsm.errors import SettingsError
+from haru_fsm.foreign import in_words
 from haru_fsm.testing.behaviours import Behaviour
 from haru_fsm.testing.crashes import CrashPoint
 
@@ -71,7 +72,7 @@ class Finding(Frozen):
         try:
             return cls.model_validate(json.loads(Path(file).read_bytes()))
         except (OSError, ValueError) as error:
-            raise SettingsError(f"{file} is no finding of the kit: {error}") from error
+            raise SettingsError(f"{file} is no finding of the kit: {in_words(error)}") from error
 
 
 def written(what: Play | Finding, indent: int | None = None) -> str:

@@ -26,6 +26,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from haru_fsm.conversation import JSON
+from haru_fsm.foreign import without_numbers
 from haru_fsm.json_safe import MAX_DEPTH, TOO_DEEP, json_safe, safe_text
 from haru_fsm.toolbox.cutting import cut_for_model, cut_text
 from haru_fsm.toolbox.hiding import hide, scrub, secret_fields
@@ -86,7 +87,7 @@ class Drained(list[Any]):
 
 def _words(error: BaseException, *, named: bool = True) -> str:
     try:
-        text = safe_text(str(error)).strip()
+        text = safe_text(without_numbers(str(error))).strip()
     except Exception:  # even an error's own words may fail
         text = ""
     kind = type(error).__name__

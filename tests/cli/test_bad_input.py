@@ -49,6 +49,40 @@ def test_bad_input(haru: Haru, words: tuple[str, ...], says: str) -> None:
     assert says in refused.complaint
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("import", "nothing.jsonl"), "there is no such file"),
+        (("import", "."), "it is a folder"),
+        (("import", "latin.txt"), "no UTF-8 text"),
+        (("experiment", "nothing.toml"), "there is no such file"),
+        (("experiment", "latin.txt"), "no UTF-8 text"),
+        (("prove", "--replay", "nothing.json"), "there is no such file"),
+        (("new", "latin.txt/shop"), "no folder"),
+        ((*ASK, "--model", "cassette:nothing.tape"), "there is no such file"),
+        ((*ASK, "--db", "sqlite:///latin.txt/haru.db"), "folder"),
+    ],
+)
+def test_files_that_cannot_be_used_are_told_in_words(
+    haru: Haru, empty: Path, words: tuple[str, ...], says: str
+) -> None:
+    (empty / "latin.txt").write_bytes("주문".encode("euc-kr"))
+    refused = haru(*words)
+    assert refused.code in (1, 2)
+    assert says in refused.complaint
+    assert words[-1].removeprefix("cassette:").removeprefix("sqlite:///") in refused.complaint
+    assert not re.search(r"Errno|codec|unexpected", refused.complaint)
+
+
+def test_a_tool_that_finds_no_file_says_so_in_words(haru: Haru, tmp_path: Path) -> None:
+    tools = TOOLS.replace('raise LookupError("no such item")', 'open("stock.txt")')
+    app = write_app(tmp_path / "shop", tools=tools)
+    called = haru("call", "get_stock", "--customer", "kim", "--args", '{"item": "missing"}', "--app", str(app))
+    assert called.code == 1
+    assert "stock.txt" in called.out
+    assert "Errno" not in called.out + called.err
+
+
 def test_an_unknown_conversation_is_told_before_a_database_is_made(haru: Haru, empty: Path) -> None:
     refused = haru("show", "c-unknown")
     assert refused.code == 2

@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from haru_fsm.errors import FormatTooNew, StoreError
+from haru_fsm.foreign import in_words
 from haru_fsm.stores import FORMAT
 from haru_fsm.stores.sqlite.faults import FAILURES, translated
 
@@ -43,7 +44,8 @@ def _connected(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
         return sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
-            f"The database {path} cannot be opened: {error}. Check that its folder exists and may be written."
+            f"The database {path} cannot be opened: {in_words(error)}. "
+            "Check that its folder exists and may be written."
         ) from error
 
 

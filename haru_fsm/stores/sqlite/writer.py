@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from haru_fsm.errors import HaruError, StoreError
+from haru_fsm.foreign import in_words
 from haru_fsm.stores.sqlite.faults import FAILURES, translated
 
 Job = Callable[[sqlite3.Connection], Any]
@@ -97,7 +98,7 @@ class Writer:
                 connection = connection or self._connect()
             except (sqlite3.Error, HaruError, OSError) as error:
                 for write in batch:
-                    write.error = error if isinstance(error, HaruError) else StoreError(str(error))
+                    write.error = error if isinstance(error, HaruError) else StoreError(in_words(error))
             else:
                 if batch:
                     self._commit(connection, batch)
