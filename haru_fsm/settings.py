@@ -14,6 +14,7 @@ OPENAI_API_KEY, OPENAI_BASE_URL
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -28,10 +29,15 @@ from pydantic_settings import (
     SettingsConfigDict,
     TomlConfigSettingsSource,
 )
+from pydantic_settings import (
+    SettingsError as Unparsed,
+)
 
 from haru_fsm.clock import SystemClock
 from haru_fsm.errors import SettingsError
+from haru_fsm.foreign import in_words
 from haru_fsm.limits import Limits
+from haru_fsm.misset import named_in_file, told, unknown_in_file
 from haru_fsm.models import Model
 from haru_fsm.models.choosing import Access, Choice
 from haru_fsm.stores import Store
@@ -58,10 +64,9 @@ class _File(TomlConfigSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         file, found = self.config.get("toml_file"), super().__call__()
-        unknown = sorted(found.keys() - set(self.settings_cls.model_fields))
-        if unknown:
-            known = ", ".join(name for name in self.settings_cls.model_fields if not name.endswith("_key"))
-            raise SettingsError(f"{file}: there is no setting {', '.join(unknown)}. There are: {known}.")
+        unknown = unknown_in_file(found, named_in_file(self.settings_cls.model_fields))
+        if unknown is not None:
+            raise SettingsError(f"{file}: {unknown}")
         return _beside(file, found)
 
 
@@ -128,9 +133,13 @@ class Settings(BaseSettings):
         try:
             settings: Self = InFolder(**{name: value for name, value in given.items() if value is not None})
         except ValidationError as error:
-            raise SettingsError(_told(error)) from error
-        except ValueError as error:
-            raise SettingsError(f"The settings in {here} cannot be read: {error}") from error
+            raise SettingsError(told(error)) from error
+        except Unparsed as error:
+            raise SettingsError("HARU_LIMITS is no setting: set HARU_LIMITS__MAX_STEPS, and so on.") from error
+        except tomllib.TOMLDecodeError as error:
+            raise SettingsError(f"{here / 'haru.toml'} is no TOML: {error}.") from error
+        except (OSError, ValueError) as error:
+            raise SettingsError(f"The settings in {here} cannot be read: {in_words(error)}.") from error
         return settings
 
     @classmethod
@@ -233,10 +242,3 @@ def _most(figures: Iterable[Figure | None]) -> Figure | None:
     known = list(figures)
     found = [figure for figure in known if figure is not None]
     return max(found) if len(found) == len(known) else None
-
-
-def _told(error: ValidationError) -> str:
-    first = error.errors()[0]
-    name = ".".join(str(part) for part in first["loc"])
-    env = "HARU_" + "__".join(str(part) for part in first["loc"]).upper()
-    return f"The setting {name} (or {env}) cannot be used: {first['msg']} (it is {first.get('input')!r})."

@@ -5,12 +5,14 @@ Everything heavy is imported when it is needed: `haru --help` needs none of it.
 
 from __future__ import annotations
 
+import os
 import secrets
 import shlex
 import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -55,6 +57,7 @@ class Given:
         """The settings, with what the command line said on top. Raises SettingsError."""
         from haru_fsm.settings import Settings
 
+        _warn_of_misspelt(tuple(name for name in os.environ if name.startswith("HARU_")))
         limits = {"max_steps": self.max_steps} if self.max_steps is not None else None
         return Settings.for_folder(self.folder, model=self.model, database_url=self.db, limits=limits)
 
@@ -94,6 +97,16 @@ class Given:
         """What to type to run another command on the same app and database."""
         where = [*(["--app", str(self.app)] if self.app else []), *(["--db", self.db] if self.db else [])]
         return shlex.join(["haru", *words, *where])
+
+
+@cache
+def _warn_of_misspelt(names: tuple[str, ...]) -> None:
+    """Tell, once, of variables that are meant for us and that nobody reads."""
+    from haru_fsm.misset import misspelt
+    from haru_fsm.settings import Settings
+
+    for warning in misspelt(names, Settings.model_fields):
+        complain(f"warning: {warning}")
 
 
 async def known(store: Store, conversation_id: str) -> Record:

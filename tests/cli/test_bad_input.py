@@ -103,6 +103,60 @@ def test_a_setting_that_is_none(process: Haru) -> None:
     assert "HARU_LIMITS__MAX_STEPS" in refused.complaint
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("HARU_LIMITS__NOPE", "3", ["HARU_LIMITS__NOPE", "HARU_LIMITS__", "max_steps, max_tool_calls"]),
+        ("HARU_LIMITS__MAX_STEP", "3", ["HARU_LIMITS__MAX_STEP.", "HARU_LIMITS__MAX_STEPS?"]),
+        ("HARU_LIMITS__MAX_STEPS", "0", ["HARU_LIMITS__MAX_STEPS", "max_steps in haru.toml", "'0'", "1 or more"]),
+        ("HARU_LIMITS__SUMMARISE", "both", ["'digest' or 'model'"]),
+        ("HARU_LIMITS__DEADLINE_S", "-1", ["more than 0"]),
+        ("HARU_LIMITS", "many", ["HARU_LIMITS__MAX_STEPS"]),
+        ("HARU_DATABASE_TIMEOUT_S", "soon", ["HARU_DATABASE_TIMEOUT_S", "a number"]),
+    ],
+)
+def test_bad_settings_are_told_in_words(
+    haru: Haru, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, says: list[str]
+) -> None:
+    monkeypatch.setenv(variable, value)
+    refused = haru(*ASK)
+    assert refused.code == 2
+    assert all(word in refused.complaint for word in says), refused.complaint
+    assert not re.search("Extra inputs|Input should|Source", refused.complaint)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("HARU_NOPE = 1", ["haru.toml", "HARU_NOPE", "database_url"]),
+        ("HARU_MODLE = 'offline'", ["HARU_MODLE", "Did you mean model?"]),
+        ("max_steps = 3", ["max_steps", "[limits]"]),
+        ("HARU_LIMITS__MAX_STEPS = 3", ["Write max_steps in the table [limits]"]),
+        ("limits = 3", ["a table, [limits]"]),
+        ("[limits]\nmax_step = 3", ["max_step.", "Did you mean max_steps?"]),
+        ("gemini_api_key = 'secret'", ["GEMINI_API_KEY", ".env"]),
+        ("x = ", ["haru.toml is no TOML", "(at "]),
+    ],
+)
+def test_bad_settings_in_a_file_are_told_in_words(haru: Haru, tmp_path: Path, text: str, says: list[str]) -> None:
+    app = write_app(tmp_path / "shop")
+    (app / "haru.toml").write_text(text, "utf-8")
+    refused = haru("list", "--app", str(app))
+    assert refused.code == 2
+    assert all(word in refused.complaint for word in says), refused.complaint
+    assert not re.search("Extra inputs|Input should|secret", refused.complaint)
+
+
+def test_a_misspelt_variable_is_told_and_only_once(haru: Haru, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARU_LIMITS_MAX_STEPS", "3")
+    asked = haru(*ASK)
+    assert asked.code == 0
+    assert asked.complaint.endswith("HARU_LIMITS_MAX_STEPS; it is ignored. Did you mean HARU_LIMITS__MAX_STEPS?")
+    monkeypatch.setenv("HARU_DEBUG", "1")
+    monkeypatch.delenv("HARU_LIMITS_MAX_STEPS")
+    assert haru(*ASK).err == ""
+
+
 def test_another_customers_conversation_is_unknown(haru: Haru) -> None:
     run = haru("ask", PARCELS, "--customer", "C003", "--json").json
     refused = haru("ask", "안녕하세요", "--customer", "C001", "--conversation", run["conversation_id"])
