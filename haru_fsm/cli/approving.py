@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.asking import KEPT, narrated, show_run
+from haru_fsm.cli.asking import narrated, show_run
 from haru_fsm.cli.output import say, tell
 from haru_fsm.cli.wiring import Given, known, run
 
@@ -54,7 +54,7 @@ def deny(
 def _decided(given: Given, conversation_id: str, call: str, reason: str | None, by: str | None, as_json: bool) -> int:
     """`reason` None: approved."""
     work = _decide(given, conversation_id, call, reason, by or user(), as_json)
-    ended, later = run(work, KEPT + given.command("resume", conversation_id))
+    ended, later = run(work, given.interrupted("resume", conversation_id))
     code = show_run(ended, given, as_json)
     if later.run_id != ended.run_id:
         (tell if as_json else say)(f"A message that came meanwhile was taken up: {later.answer}")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from haru_fsm.stores import Store
     from haru_fsm.worker import Watcher
 
-KEPT = "Interrupted; nothing that was done is lost. Carry it on with: "
 Text = Annotated[str, typer.Argument(metavar="TEXT", help="What the customer wrote; `-` reads standard input.")]
 MessageId = Annotated[
     str | None,
@@ -50,7 +49,7 @@ def ask(
     """
     given = Given(app, db, model, max_steps)
     message = _Message(text_of(text), customer, conversation, message_id)
-    asked = run(_ask(given, message, tell if as_json else say), KEPT + given.command("resume", *message.where))
+    asked = run(_ask(given, message, tell if as_json else say), given.interrupted("resume", *message.where))
     return show_run(asked, given, as_json)
 
 
@@ -121,10 +120,10 @@ def resume(
     if (conversation_id is None) is not every:
         raise SettingsError("Say which run to carry on: haru resume ID, or haru resume --all.")
     if conversation_id is None:
-        ended = run(_resume_all(given), KEPT + given.command("resume", "--all"))
+        ended = run(_resume_all(given), given.interrupted("resume", "--all"))
         return _show_all(ended, as_json)
-    again = given.command("resume", conversation_id)
-    return show_run(run(_resume(given, conversation_id, as_json), KEPT + again), given, as_json)
+    again = given.interrupted("resume", conversation_id)
+    return show_run(run(_resume(given, conversation_id, as_json), again), given, as_json)
 
 
 async def _resume(given: Given, conversation_id: str, as_json: bool) -> Run:
@@ -163,9 +162,9 @@ def show_run(ended: Run, given: Given, as_json: bool) -> int:
         say(f"stopped by {ended.stopped_by.guard}: {ended.stopped_by.because}")
     for line in what_waits(ended.waiting, ended.conversation_id, given):
         say(line)
-    if not (ended.finished or ended.waiting):
+    if not (ended.finished or ended.waiting or given.forgets):
         tell(f"This run is not finished. Carry it on with: {given.command('resume', ended.conversation_id)}")
-    say(f"look inside: {given.command('show', ended.conversation_id)}")
+    say(given.where_to_look(ended.conversation_id))
     return exits.of_run(ended)
 
 
@@ -173,6 +172,8 @@ def what_waits(waiting: Iterable[Awaited], conversation_id: str, given: Given) -
     """What a person has to decide, and what to type for it."""
     for call in waiting:
         yield one_waits(call)
+        if given.forgets:
+            continue  # nobody can decide any more
         yield f"  {given.command('approve', conversation_id, call.call)}"
         yield f"  {given.command('deny', conversation_id, call.call, '--reason', 'TEXT')}"
 

@@ -58,14 +58,16 @@ def call(
     if not yes and (tool.needs_approval or tool.marks.destructive):
         _ask_first(tool, prepared)
     where = new_conversation()
-    made = run(_called(given, loaded, where, customer, tool, prepared, sent), f"Interrupted: haru show {where}")
+    made = run(
+        _called(given, loaded, where, customer, tool, prepared, sent), f"Interrupted; {given.where_to_look(where)}"
+    )
     if as_json:
         say_json(made.as_object())
     else:
         for repair in prepared.repairs:
             tell(f"repaired: {repair}")
         say_json(made.result.response)
-        tell(f"{made.result.status} after {made.result.took_ms:,} ms · {given.command('show', where)}")
+        tell(f"{made.result.status} after {made.result.took_ms:,} ms · {given.where_to_look(where)}")
         if made.run.ticket is not None:
             tell(f"ticket {made.run.ticket.ticket_id}: {made.run.stopped_by.because if made.run.stopped_by else ''}")
     return exits.OK if made.result.status == "done" else exits.FAILED

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
 from haru_fsm.cli import exits
+from haru_fsm.cli.approving import user
 from haru_fsm.cli.asking import narrated, one_waits
 from haru_fsm.cli.output import complain, say, tell
 from haru_fsm.cli.wiring import Given, known, new_conversation
@@ -19,7 +20,6 @@ LEAVE = "/quit"
 APPROVE, DENY = "/approve", "/deny"
 """A person decides from here: `/approve CALL`, `/deny CALL REASON`."""
 COMMANDS = f"{LEAVE}, {APPROVE} CALL, {DENY} CALL REASON"
-BY = "chat"
 INTERRUPTED = "Stopped. Your next message carries this run on first."
 
 
@@ -62,7 +62,7 @@ class Chat:
                     self._turn(runner, text)
         finally:
             runner.run(self.closing.aclose())
-        tell(f"look inside: {self.given.command('show', self.conversation)}")
+        tell(self.given.where_to_look(self.conversation))
         return exits.OK
 
     def _line(self) -> str | None:
@@ -105,9 +105,9 @@ class Chat:
         record = await known(self.engine.store, self.conversation)
         with narrated(say, record.steps) as watch:
             if approved:
-                ended = await self.engine.approve(self.conversation, call, by=BY, watch=watch)
+                ended = await self.engine.approve(self.conversation, call, by=user(), watch=watch)
             else:
-                ended = await self.engine.deny(self.conversation, call, reason=reason, by=BY, watch=watch)
+                ended = await self.engine.deny(self.conversation, call, reason=reason, by=user(), watch=watch)
         last = await self.engine.resume(self.conversation)
         if last.run_id != ended.run_id:
             say(ended.answer)

@@ -88,7 +88,7 @@ def close(
         say_json(ended.model_dump(mode="json"))
     else:
         say(f"ticket {ticket_id} is closed · conversation {ended.conversation_id} · {ended.state}")
-        say(f"look inside: {given.command('show', ended.conversation_id)}")
+        say(given.where_to_look(ended.conversation_id))
     return exits.of_run(ended)
 
 

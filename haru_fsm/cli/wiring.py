@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FROM_STANDARD_INPUT = "-"
+KEPT = "Interrupted; nothing that was done is lost. Carry it on with: "
+FORGOTTEN = "nothing of this is kept: the database is memory:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,19 @@ class Given:
         """What to type to run another command on the same app and database."""
         where = [*(["--app", str(self.app)] if self.app else []), *(["--db", self.db] if self.db else [])]
         return shlex.join(["haru", *words, *where])
+
+    @property
+    def forgets(self) -> bool:
+        """Whether all that is done is gone with this process: no other command can look at it."""
+        return (self.settings().database_url or "").partition(":")[0] == "memory"
+
+    def where_to_look(self, conversation_id: str) -> str:
+        """How to look at a conversation afterwards."""
+        return FORGOTTEN if self.forgets else f"look inside: {self.command('show', conversation_id)}"
+
+    def interrupted(self, *again: str) -> str:
+        """What to say to somebody who stops a command that `again` carries on."""
+        return f"Interrupted; {FORGOTTEN}" if self.forgets else f"{KEPT}{self.command(*again)}"
 
 
 @cache

@@ -77,7 +77,8 @@ def test_a_message_in_the_pause_is_kept_and_answered_after_it(haru: Haru, app: P
     assert "A message that came meanwhile was taken up" in approved.out
 
 
-def test_a_person_decides_in_the_chat_as_well(haru: Haru, app: Path) -> None:
+def test_a_person_decides_in_the_chat_as_well(haru: Haru, app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "yuna")  # what the system says of who is logged in
     conversation = paused(app, "A")
     where = ("--app", str(app))
     chatted = haru(
@@ -92,7 +93,7 @@ def test_a_person_decides_in_the_chat_as_well(haru: Haru, app: Path) -> None:
     assert chatted.code == 0
     assert "  /approve 2.0\n  /deny 2.0 REASON\n" in chatted.err
     assert "haru approve" not in chatted.err
-    assert "Approved: call 2.0 by chat" in chatted.out
+    assert "Approved: call 2.0 by yuna" in chatted.out
     assert "Call 2.0 was approved" in chatted.err
     steps = haru("show", conversation, *where, "--json").json["steps"]
     assert json.dumps(steps).count('"approval_decided"') == 1

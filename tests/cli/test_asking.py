@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+import pytest
 
 from haru_fsm.runs import Run
+from tests.cli.apps import write_app
 from tests.cli.conftest import PARCELS, Haru
 
 STEPS = """\
@@ -111,3 +115,25 @@ def test_resume_wants_to_know_what(haru: Haru) -> None:
 def test_hints_name_the_same_app_and_database(haru: Haru) -> None:
     asked = haru("ask", PARCELS, "--customer", "C003", "--db", "sqlite:///my shop.db")
     assert "--db 'sqlite:///my shop.db'" in asked.out.splitlines()[-1]
+
+
+@pytest.mark.parametrize("how", ["option", "variable", "file"])
+def test_a_database_in_memory_promises_nothing_to_look_at(
+    haru: Haru, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    app = write_app(tmp_path / "shop")
+    words: tuple[str, ...] = ("--app", str(app))
+    monkeypatch.delenv("HARU_DATABASE_URL")
+    if how == "option":
+        words = (*words, "--db", "memory:")
+    elif how == "variable":
+        monkeypatch.setenv("HARU_DATABASE_URL", "memory:")
+    else:
+        (app / "haru.toml").write_text('database_url = "memory:"', "utf-8")
+    asked = haru("ask", "안녕하세요", "--customer", "kim", *words)
+    called = haru("call", "get_stock", "--customer", "kim", "--args", '{"item": "mug"}', *words)
+    chatted = haru("chat", "--customer", "kim", *words, typed="안녕하세요\n")
+    for ended in (asked, called, chatted):
+        assert ended.code == 0
+        assert "haru show" not in ended.out + ended.err
+        assert "nothing of this is kept" in ended.out + ended.err
