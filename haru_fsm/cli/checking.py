@@ -11,8 +11,11 @@ from haru_fsm.cli.wiring import Given
 from haru_fsm.errors import EndlessWorkflow, UnknownCustomer, WorkflowError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from haru_fsm.app import App
     from haru_fsm.certificate import Certificate
+    from haru_fsm.guards import Guard
     from haru_fsm.machine import Workflow
 
 
@@ -33,16 +36,28 @@ def check(
         workflow, certificate = _certified(given)
     except WorkflowError as error:
         return _refused(error, as_json)
-    from haru_fsm.certificate.claims import broken_claims
+    from haru_fsm.certificate.claims import broken_claims, untried_claims
 
-    broken = broken_claims(workflow)
+    broken, untried = broken_claims(workflow), untried_claims(workflow)
     if broken:
         return _refused(WorkflowError("\n".join(map(str, broken))), as_json)
     if as_json:
-        say_json({"accepted": True, "certificate": certificate.model_dump(mode="json")})
+        not_tried = [guard.name for guard in untried]
+        say_json({"accepted": True, "certificate": certificate.model_dump(mode="json"), "not_tried": not_tried})
     else:
         show_certificate(workflow, certificate)
+        _tell_untried(untried)
     return exits.OK
+
+
+def _tell_untried(untried: Sequence[Guard]) -> None:
+    from haru_fsm.certificate.claims import LONGEST
+
+    for guard in untried:
+        say(
+            f"\nnot tried: {guard.name} claims to trip after {guard.limit:,}, and the histories that guards are tried "
+            f"with have at most {LONGEST:,} steps. The figures take its word for it; let it claim less to try it."
+        )
 
 
 def _certified(given: Given) -> tuple[Workflow, Certificate]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from haru_fsm import Limits
-from haru_fsm.certificate.claims import broken_claims
+from haru_fsm.certificate.claims import broken_claims, untried_claims
 from haru_fsm.certificate.histories import made_up, whole
 from haru_fsm.cli import main
 from haru_fsm.conversation import EVENTS, Event, HistoryAdopted, Step, ToolsExecuted, ToolsRequested, Trip
@@ -181,14 +181,37 @@ class StepBudget(Honest):
 '''
 
 
-def test_check_refuses_an_app_whose_guard_lies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_claim_beyond_every_history_is_said_not_to_be_tried() -> None:
+    assert untried_claims(asking(Forgets(2_000))) == ()
+    assert untried_claims(asking(Forgets(2_001))) == (Forgets(2_001),)
+    assert untried_claims(asking(StepBudget(2_001, visits=ASK))) == (), "the engine's own are tested with the engine"
+
+
+@pytest.fixture
+def lying(tmp_path: Path) -> Path:
+    """The starter app with a budget of its own that does not keep what it claims."""
     for folder in ("states", "tools", "data"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "states" / "lying.py").write_text(LYING)
     table = tmp_path / "states" / "workflow.py"
     text = table.read_text().replace("    StepBudget,\n", "")
     table.write_text(text + "\n\nfrom .lying import StepBudget  # noqa: E402\n")
-    assert main(["check", "--app", str(tmp_path), "--json"]) == 1
+    return tmp_path
+
+
+def test_check_says_what_it_could_not_try(lying: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    large = ("check", "--app", str(lying), "--max-steps", "2001")
+    assert main(large) == 0
+    [told] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not tried: ")]
+    assert "StepBudget(2001) claims to trip after 2,001" in told
+    assert main([*large, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_tried"] == ["StepBudget(2001)"]
+    assert main(["check", "--app", str(ROOT), "--max-steps", "2001"]) == 0
+    assert "not tried" not in capsys.readouterr().out
+
+
+def test_check_refuses_an_app_whose_guard_lies(lying: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--app", str(lying), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["accepted"] is False
     assert "StepBudget(8) claims to trip" in told["because"]
