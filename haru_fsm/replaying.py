@@ -46,6 +46,7 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.definition import carried
 from haru_fsm.errors import NoTransition
+from haru_fsm.exchanged import exchanged
 from haru_fsm.execution import Ledger
 from haru_fsm.machine import CHANGED, RESUMED_TOO_OFTEN
 from haru_fsm.models import ModelOutcome, ModelRequest
@@ -91,7 +92,8 @@ class Replay(Frozen):
 
 
 def replay(app: App, record: Record, listen: Listener | None = None) -> Replay:
-    """Run a stored conversation again. `listen` is told each request as it would be made now, and its outcome.
+    """Run a stored conversation again. `listen` is told each request as it would be made now, and its outcome; where
+    one event has several requests behind it (`exchanged.py`), each of them.
 
     Raises UnknownCustomer where the app no longer knows the customer, ToolError where its tools cannot be declared.
     """
@@ -240,7 +242,8 @@ class _Again:
         if violations:
             raise _Otherwise("contents", "a history that was sent", "; ".join(violations))
         if self._listen is not None:
-            self._listen(request, event)
+            for request, outcome in exchanged(self._conversation, self._served(), event):
+                self._listen(request, outcome)
 
     def _request(self, event: ModelEvent) -> ModelRequest:
         return self._served().request(self._conversation, settled=event.settled, compaction=event.compaction)

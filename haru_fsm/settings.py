@@ -176,7 +176,9 @@ class Settings(BaseSettings):
 
     @property
     def choice(self) -> Choice:
-        """All models that are set."""
+        """All models that are set. A cassette plays alone: whoever stood in, or rewrote an answer, is in it."""
+        if self.model_spec.startswith("cassette:"):
+            return Choice(self.model_spec)
         return Choice(self.model_spec, self.fallback_models, self.answer_model)
 
     @property

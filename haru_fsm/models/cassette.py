@@ -41,6 +41,8 @@ from haru_fsm.models.cassette_lines import (
 
 log = logging.getLogger(__name__)
 
+CASSETTE = "cassette"
+"""The model of a failure that nobody has recorded."""
 VOLATILE = (r"HT-[0-9]{10}",)
 """Patterns of what is new in each run: the numbers of tickets."""
 
@@ -136,8 +138,6 @@ class CassetteModel:
     Raises ModelError for a file that cannot be read, or holds nothing.
     """
 
-    name = "cassette"
-
     def __init__(self, path: str | Path, *, volatile: Sequence[str] = VOLATILE) -> None:
         self._path = Path(path)
         self._volatile = re.compile("|".join(f"(?:{pattern})" for pattern in volatile) or r"(?!)")
@@ -145,6 +145,9 @@ class CassetteModel:
         self._recorded: defaultdict[str, list[Exchange]] = defaultdict(list)
         for one in self._tape.exchanges:
             self._recorded[self._face(one.contents, one.tools_allowed).text].append(one)
+        models = dict.fromkeys(one.outcome.model for one in self._tape.exchanges if one.outcome.model)
+        self.name = " > ".join(models) or CASSETTE
+        """Those who were recorded: by their names it is known how much they can read."""
         self._played = Counter[str]()
 
     async def respond(self, request: ModelRequest) -> ModelOutcome:
@@ -154,7 +157,7 @@ class CassetteModel:
         recorded = self._recorded.get(face.text)
         if recorded is None:
             detail = told(self._path, self._tape, contents, request.tools_allowed, self._volatile)
-            return ModelFailed(reason=FailureReason.REPLAY, detail=detail, model=self.name)
+            return ModelFailed(reason=FailureReason.REPLAY, detail=detail, model=CASSETTE)
         one = recorded[min(self._played[face.text], len(recorded) - 1)]
         self._played[face.text] += 1
         outcome = self._renamed(one, face)

@@ -7,11 +7,12 @@ import pytest
 from haru_fsm.errors import ModelError, SettingsError
 from haru_fsm.limits import Limits
 from haru_fsm.models import ModelRequest
-from haru_fsm.models.cassette import RecordingModel
+from haru_fsm.models.cassette import CassetteModel, Recorder, RecordingModel
 from haru_fsm.models.choosing import Access, Choice
 from haru_fsm.models.fallback import FallbackModel
 from haru_fsm.models.offline import OfflineModel
 from haru_fsm.models.openai import OpenAIModel
+from haru_fsm.models.scripted import answer
 from haru_fsm.models.two_tier import TwoTierModel
 from haru_fsm.settings import Settings
 from haru_fsm.testing.fake_gemini import FakeGemini
@@ -51,6 +52,17 @@ def test_stand_ins_and_the_one_that_rewrites(monkeypatch, tmp_path, given):
     ).make_model(APP)  # fmt: skip
     assert isinstance(made, TwoTierModel)
     assert made.name == "g > a > b + strong"
+
+
+def test_a_cassette_plays_alone(monkeypatch, tmp_path):
+    """Whoever stood in, or rewrote the answer, is in the recording; nobody else is asked, and no key is needed."""
+    request = ModelRequest(system="", contents=({"role": "user", "parts": [{"text": "?"}]},))
+    Recorder(tmp_path / "c.jsonl").note(request, answer("!", model="gpt-4o"))
+    made = settings(
+        monkeypatch, tmp_path, HARU_MODEL=f"cassette:{tmp_path}/c.jsonl", HARU_FALLBACK_MODELS="gemini:b",
+        HARU_ANSWER_MODEL="openai:strong",
+    ).make_model(APP)  # fmt: skip
+    assert isinstance(made, CassetteModel)
 
 
 def test_a_file_may_have_a_list(monkeypatch, tmp_path):
