@@ -9,6 +9,7 @@ tools give to tools that take them, and says what came of it. The same request a
     offline_arguments  what a parameter gets
     offline_tools      what a tool is about, and whether it acts
     offline_choice     which tool a question is for
+    offline_parts      a question that is for several
     offline_plan       which calls come next
     offline_answer     what the customer reads
 """
@@ -19,8 +20,8 @@ from collections.abc import Callable, Sequence
 
 from haru_fsm.conversation import JSON, ModelAnswered, ToolsRequested, Usage
 from haru_fsm.models import ModelOutcome, ModelRequest
-from haru_fsm.models.offline_answer import answer, from_what_is_there
-from haru_fsm.models.offline_plan import Call, plan
+from haru_fsm.models.offline_answer import answers, from_what_is_there
+from haru_fsm.models.offline_plan import Call, calls_of, plans
 from haru_fsm.models.offline_reading import read
 from haru_fsm.models.tokens import estimate_tokens
 
@@ -36,10 +37,10 @@ class OfflineModel:
         situation = read(request.contents)
         if not request.tools_allowed:
             return self._answered(from_what_is_there(situation), request)
-        todo = plan(situation, request.declarations)
-        if todo.calls:
-            return self._requested(todo.calls, request)
-        return self._answered(answer(situation, todo), request)
+        planned = plans(situation, request.declarations)
+        if calls := calls_of(planned):
+            return self._requested(calls, request)
+        return self._answered(answers(planned), request)
 
     def _requested(self, calls: Sequence[Call], request: ModelRequest) -> ToolsRequested:
         content = _content([{"functionCall": {"name": call.name, "args": call.args}} for call in calls])

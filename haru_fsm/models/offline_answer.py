@@ -11,13 +11,19 @@ from typing import Any
 
 from haru_fsm.conversation import JSON
 from haru_fsm.json_safe import safe_text
+from haru_fsm.models.offline_choice import acts_wished
 from haru_fsm.models.offline_plan import Plan, Unclear
 from haru_fsm.models.offline_reading import ASKS_BACK, OFFERS_PERSON, Seen, Situation, matching
 from haru_fsm.models.offline_words import (
+    ACTS,
+    AGREES,
+    ASKS_WHO,
+    COMPLAINS,
     DECLINES,
     GENERAL,
     GREETS,
     LABELS,
+    LEAVES,
     THANKS,
     concepts_of_field,
     heard,
@@ -28,6 +34,11 @@ from haru_fsm.models.offline_words import (
 GREETING = "안녕하세요. 무엇을 도와드릴까요?"
 NO_MATTER = "네, 알겠습니다. 더 필요하신 것이 있으면 언제든 말씀해 주세요."
 WELCOME = "네, 도움이 되었다면 다행입니다. 더 궁금하신 점이 있으면 언제든 말씀해 주세요."
+HERE = "네, 무엇을 도와드릴까요?"
+FAREWELL = "네, 이용해 주셔서 감사합니다. 좋은 하루 보내세요."
+WHO = "저는 고객님의 문의를 돕는 상담 도우미입니다. 무엇을 도와드릴까요?"
+SORRY = f"불편을 드려 죄송합니다. {OFFERS_PERSON}"
+UNCLEAR = f"죄송하지만 말씀을 이해하지 못했습니다. 주문이나 배송처럼 궁금하신 것을 적어 주세요. {OFFERS_PERSON}"
 CANNOT = f"죄송하지만 문의하신 내용은 제가 확인하거나 처리할 수 없습니다. {OFFERS_PERSON}"
 NOTHING = f"확인해 보았지만 해당하는 내용을 찾지 못했습니다. {OFFERS_PERSON}"
 NO_TOOLS = f"죄송하지만 지금은 더 확인할 수 없어 답을 드리지 못했습니다. {OFFERS_PERSON}"
@@ -35,26 +46,52 @@ FOUND = "확인한 내용을 정리해 드립니다."
 MORE = "그 밖에도 더 있습니다. 찾으시는 것을 말씀해 주시면 그것만 알려 드리겠습니다."
 PARTLY = "일부 내용은 확인하지 못했습니다."
 
+SMALL_TALK = (
+    (LEAVES, FAREWELL),
+    (THANKS, WELCOME),
+    (DECLINES, NO_MATTER),
+    (COMPLAINS, SORRY),
+    (ASKS_WHO, WHO),
+    (GREETS, GREETING),
+    (AGREES, HERE),
+)
+"""What is said without a wish, and the answer; the first that fits."""
+_WORD = re.compile("[가-힣]{2,}|[A-Za-z]{2,}")
+
 HANGUL, LATIN = re.compile("[가-힣]"), re.compile("[A-Za-z]")
 
+ZERO = {"minimum": "없음", "fee": "무료"}
+"""What customers call an amount of nothing, by a part of its field's name."""
 _SHOWN_RECORDS = 10
 _SHOWN_FIELDS = 7
 _SHOWN_CHARS = 600
 _TITLES = ("product_name", "title", "name", "item", "product")
 _TEXTS = ("body", "text", "content", "answer", "snippet")
 _SENTENCES = ("message", "안내", "notice")
-_WITH_STATUS = frozenset({"arrival", "location", "parcel"})
+_WITH_STATUS = frozenset({"arrival", "dispatch", "location", "parcel"}) | ACTS
 """Asking for one of these, people want to know the state as well."""
 
 
+def answers(planned: Sequence[tuple[Situation, Plan]]) -> str:
+    """The answer to each part of the question. What asks the customer something comes last, and asks it once."""
+    told = list(dict.fromkeys(answer(situation, plan) for situation, plan in planned))
+    told.sort(key=lambda text: text.endswith((ASKS_BACK, OFFERS_PERSON)))
+    if len(told) > 1:
+        told[:-1] = [text.removesuffix(OFFERS_PERSON).rstrip() for text in told[:-1]]
+        told[1:] = [text.removeprefix(FOUND).lstrip("\n") for text in told[1:]]
+    return "\n".join(text for text in told if text)
+
+
 def answer(situation: Situation, plan: Plan) -> str:
-    """The answer to the question, from what has been seen."""
+    """The answer to one part of it, from what has been seen."""
     if plan.unclear is not None:
         return ask_back(plan.unclear)
     if not situation.seen:
-        return small_talk(situation.question) or CANNOT
+        return small_talk(situation.question) or not_understood(situation.question)
     seen = situation.called(plan.goal) if plan.goal else ()
-    return report(situation.question, seen or situation.seen)
+    told = report(situation.question, seen or situation.seen)
+    undone = plan.looks and acts_wished(situation.question) and not told.endswith(OFFERS_PERSON)
+    return f"{told}\n{OFFERS_PERSON}" if undone else told
 
 
 def from_what_is_there(situation: Situation) -> str:
@@ -63,12 +100,16 @@ def from_what_is_there(situation: Situation) -> str:
 
 
 def small_talk(question: str) -> str | None:
-    """The answer to thanks, a greeting, or a no."""
-    if THANKS.search(question):
-        return WELCOME
-    if DECLINES.search(question):
-        return NO_MATTER
-    return GREETING if GREETS.search(question) else None
+    """The answer to thanks, a greeting, a no, and what else one says without a wish."""
+    for said, reply in SMALL_TALK:
+        if said.search(question):
+            return reply
+    return None
+
+
+def not_understood(question: str) -> str:
+    """The answer where there is nothing to be done: they have said nothing, or something of another trade."""
+    return CANNOT if _WORD.search(question) else UNCLEAR
 
 
 def ask_back(unclear: Unclear) -> str:
@@ -179,7 +220,7 @@ def _told_as_text(value: Any, key: str = "") -> str:
     if isinstance(value, bool):
         return "예" if value else "아니요"
     if isinstance(value, int) and key.endswith("_won"):
-        return f"{value:,}원"
+        return f"{value:,}원" if value else next((word for part, word in ZERO.items() if part in key), "0원")
     if isinstance(value, int) and key.endswith("_percent"):
         return f"{value}%"
     return _clean(value) if isinstance(value, str | int | float) else ""

@@ -13,7 +13,7 @@ from typing import Any
 
 from haru_fsm.conversation import JSON
 from haru_fsm.models.offline_reading import Situation
-from haru_fsm.models.offline_words import NEUTRAL, UNCOMMITTED, folded, heard, says, words_of_name
+from haru_fsm.models.offline_words import NEUTRAL, UNCOMMITTED, folded, heard, in_korean, says, words_of_name
 
 _ID_ENDING = re.compile(r"id|no|number|num|code")
 _SEARCH = re.compile(r"query|question|q|keywords?|search|terms?")
@@ -100,7 +100,7 @@ class Parameter:
         if quoted:
             return quoted[1]
         if _SEARCH.fullmatch(name) and not acts:
-            return question
+            return in_korean(question)
         if not self.required:
             return None
         if _TELL.fullmatch(name):

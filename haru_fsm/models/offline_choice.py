@@ -19,6 +19,7 @@ from haru_fsm.models.offline_words import (
     FIELDS,
     GENERAL,
     LOOKS_FOR,
+    POLICY,
     POLITE_WISH,
     REFUSES,
     WANTS_TO_TALK,
@@ -27,7 +28,6 @@ from haru_fsm.models.offline_words import (
     states,
 )
 
-PERSON = "person"
 _ENOUGH = 1.0
 """Score from which a tool is taken to be able to answer."""
 _NAMED, _GENERALLY_NAMED = 2.0, 1.5
@@ -43,9 +43,11 @@ def choose(situation: Situation, tools: Sequence[Tool]) -> Tool | None:
     wanted = _subject(situation.question)
     willing = [tool for tool in tools if tool.acts and _wished_for(tool, situation.question, wanted)]
     if willing:
-        return max(willing, key=lambda tool: (PERSON in tool.core, len(tool.core)))
+        return max(willing, key=lambda tool: (tool.wants_person, len(tool.core)))
+    undone = acts_wished(situation.question)
+    # An act that nobody here can do: how it is done is what there is to tell, not how far an earlier one is.
+    wanted |= {POLICY} if undone else frozenset()
     best = _best_looking(situation, wanted, [tool for tool in tools if not tool.acts], tools)
-    undone = _acts_wished(situation.question)
     # Somebody who wants an act that nobody here can do is told so, not shown something else.
     return None if best is None or (undone and not undone & best.concepts) else best
 
@@ -56,7 +58,7 @@ def _subject(question: str) -> frozenset[str]:
     if wanted & (FIELDS | {"delivery", "parcel"}):
         wanted |= {"order"}  # nobody asks when a delivery comes without having ordered something
     if states(question) or "mine" in wanted:
-        wanted -= {"policy"}  # their own order is meant, not orders in general
+        wanted -= {POLICY}  # their own order is meant, not orders in general
     return wanted
 
 
@@ -76,15 +78,15 @@ def _wished_for(tool: Tool, question: str, wanted: frozenset[str]) -> bool:
     if not tool.core or not tool.core <= wanted:
         return False
     about = [sentence for sentence in _sentences(question) if tool.core & heard(sentence)]
-    if PERSON in tool.core:
+    if tool.wants_person:
         return "hours" not in wanted and any(WANTS_TO_TALK.search(sentence.lower()) for sentence in about)
-    against = any(_asks(sentence) or REFUSES.search(sentence.lower()) for sentence in about)
-    return any(map(_wishes, _sentences(question))) and not against
+    against = any(asks(sentence) or REFUSES.search(sentence.lower()) for sentence in about)
+    return any(map(wishes, _sentences(question))) and not against
 
 
-def _acts_wished(question: str) -> frozenset[str]:
+def acts_wished(question: str) -> frozenset[str]:
     """The acts that the question wants done."""
-    wishing = [sentence for sentence in _sentences(question) if _wishes(sentence)]
+    wishing = [sentence for sentence in _sentences(question) if wishes(sentence)]
     return ACTS & frozenset(concept for sentence in wishing for concept in heard(sentence))
 
 
@@ -92,14 +94,14 @@ def _sentences(question: str) -> list[str]:
     return [sentence for sentence in re.split(r"(?<=[.!?\n])", question) if sentence.strip()]
 
 
-def _wishes(sentence: str) -> bool:
+def wishes(sentence: str) -> bool:
     """Whether somebody wants something done."""
     said = sentence.lower()
     wished = WISHES.search(said) or POLITE_WISH.search(said) or ENDS_WITH_ACT.search(said)
-    return bool(wished) and not _asks(sentence) and not REFUSES.search(said)
+    return bool(wished) and not asks(sentence) and not REFUSES.search(said)
 
 
-def _asks(sentence: str) -> bool:
+def asks(sentence: str) -> bool:
     """Whether somebody only wants to know something, or speaks of a case that may come."""
     said = sentence.lower()
     return bool(ASKS.search(said)) and not POLITE_WISH.search(said)

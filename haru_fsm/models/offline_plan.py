@@ -1,20 +1,21 @@
 """Which tools the offline planner calls, and with what.
 
-It works backwards from a goal: the tool whose words fit the question best. Where the goal needs the number of
-something and the question has none, a tool that lists such things comes first, and what it lists is narrowed down
-to what the question means. Where the goal turns out to lack what was asked for, a tool that tells more of each thing
-comes after it. No tool is called in two rounds, so a question takes at most two of them, whatever the tools give.
+It works backwards from a goal: the tool whose words fit the question best, or one for each of its parts. Where the goal
+needs the number of something and the question has none, a tool that lists such things comes first, and what it lists is
+narrowed down to what the question means. Where the goal turns out to lack what was asked for, a tool that tells more of
+each thing comes after it. No tool is called in two rounds, so a question takes at most two of them, whatever the tools
+give.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from haru_fsm.conversation import JSON
 from haru_fsm.models import Declaration
 from haru_fsm.models.offline_arguments import Parameter
-from haru_fsm.models.offline_choice import choose
+from haru_fsm.models.offline_parts import parts
 from haru_fsm.models.offline_reading import Seen, Situation, matching, states_of
 from haru_fsm.models.offline_tools import Tool
 from haru_fsm.models.offline_words import FIELDS, IMPLIED_STATES, POINTS_BACK, concepts_of_field, heard, states
@@ -46,14 +47,27 @@ class Plan:
     goal: str | None = None
     calls: tuple[Call, ...] = ()
     unclear: Unclear | None = None
+    looks: bool = True
+    """The goal only looks: a wish for an act is not fulfilled by it."""
 
 
-def plan(situation: Situation, declarations: Sequence[Declaration]) -> Plan:
-    """The next thing to do for this question."""
+def plans(situation: Situation, declarations: Sequence[Declaration]) -> list[tuple[Situation, Plan]]:
+    """The next thing to do for each part of this question: nothing, where no tool fits."""
     tools = [Tool(declaration) for declaration in declarations]
-    goal = choose(situation, tools)
-    if goal is None:
-        return Plan()
+    todo = [(part, replace(_towards(part, goal, tools), looks=not goal.acts)) for part, goal in parts(situation, tools)]
+    return todo or [(situation, Plan())]
+
+
+def calls_of(planned: Sequence[tuple[Situation, Plan]]) -> list[Call]:
+    """The calls of all parts, each once."""
+    calls: list[Call] = []
+    for call in (call for _, each in planned for call in each.calls):
+        if call not in calls:
+            calls.append(call)
+    return calls[:MOST_CALLS]
+
+
+def _towards(situation: Situation, goal: Tool, tools: Sequence[Tool]) -> Plan:
     if situation.called(goal.name):
         return _look_closer(situation, tools, goal)
     if goal.id_parameter is None or situation.ids:
@@ -75,7 +89,7 @@ def _look_closer(situation: Situation, tools: Sequence[Tool], goal: Tool) -> Pla
             continue
         if situation.called(tool.name):
             return Plan(tool.name)
-        return _call(situation, tool, _numbers(narrowed(found, situation.question, tool), wanted))
+        return _call(situation, tool, _numbers(_meant(found, situation, tool), wanted))
     return Plan(goal.name)
 
 
@@ -94,7 +108,7 @@ def _find_first(situation: Situation, tools: Sequence[Tool], goal: Tool, wanted:
     listed = situation.called(source.name)
     if not listed:
         return Plan(goal.name, calls=(Call(source.name, {}),))
-    meant = narrowed(_records(listed, wanted), situation.question, goal)
+    meant = _meant(_records(listed, wanted), situation, goal)
     if goal.acts and len(meant) != 1:
         return Plan(source.name, unclear=Unclear(wanted, tuple(meant))) if meant else Plan(source.name)
     if not meant:
@@ -116,6 +130,14 @@ def _records(listed: Sequence[Seen], wanted: Parameter) -> list[JSON]:
     """The listed things that have the number that is wanted."""
     records = [record for seen in listed for record in seen.records]
     return [record for record in records if isinstance(record.get(wanted.name), str | int)]
+
+
+def _meant(records: Sequence[JSON], situation: Situation, goal: Tool) -> list[JSON]:
+    """The records that a question means. A part that names none means those that the whole message names."""
+    question, whole = situation.question, situation.context
+    if whole and not states(whole) and len(matching(records, question)) == len(records):
+        records = matching(records, whole)
+    return narrowed(records, question, goal)
 
 
 def narrowed(records: Sequence[JSON], question: str, goal: Tool) -> list[JSON]:

@@ -65,6 +65,8 @@ class Situation:
     question: str
     seen: tuple[Seen, ...] = ()
     before: tuple[Seen, ...] = ()
+    context: str = ""
+    """The whole message, where `question` is one part of it."""
 
     @cached_property
     def ids(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from haru_fsm.models import Declaration
 from haru_fsm.models.offline_arguments import Parameter, parameters_of
-from haru_fsm.models.offline_words import READING_VERB, READS, STATE, heard, words_of_name
+from haru_fsm.models.offline_words import PERSON, READING_VERB, READS, STATE, heard, words_of_name
 
 _DENIAL = re.compile(r"[^.\n]*(\b(no|not|never|without|cannot)\b|없)[^.\n]*")
 
@@ -71,6 +71,11 @@ class Tool:
     def id_parameter(self) -> Parameter | None:
         """The required parameter that takes the number of something, if there is one."""
         return next((parameter for parameter in self.parameters if parameter.is_id and parameter.required), None)
+
+    @property
+    def wants_person(self) -> bool:
+        """Whether it brings a person in."""
+        return PERSON in self.core
 
     @property
     def searches(self) -> bool:

@@ -16,14 +16,16 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 CONCEPTS: Mapping[str, str] = {
-    "order": "주문, 주문번호, 구매, order, purchase",
+    "order": "주문, 주문번호, 구매, 샀어, 샀던, 산 거, order, purchase",
     "delivery": "배송, 배달, deliver, delivery, ship, shipping",
     "parcel": "택배, 소포, parcel, package",
     "carrier": "택배사, 배송사, 배송업체, carrier, courier",
     "tracking": "송장, 송장번호, 운송장, 운송장번호, tracking number",
-    "location": "어디, 위치, 추적, where, location, track",
-    "arrival": "언제 와, 언제 오, 언제 도착, 언제 받, 언제쯤, 도착, 안 와요, 안 오,"
+    "location": "어디, 위치, 추적, 배송 조회, 배송 상태, 배송 상황, 배송 확인, 배송 알려, 택배 조회, 택배 알려,"
+    " where, location, track",
+    "arrival": "언제 와, 언제 오, 언제 도착, 언제 받, 언제쯤, 도착, 안 와요, 안 오, 늦어, 늦네, 늦는, 지연,"
     " when it will arrive, arrive, arrival",
+    "dispatch": "발송, 출고, 언제 보내, dispatch, shipped",
     "address": "주소, 배송지, 받는 곳, address",
     "cancel": "취소, cancel, cancellation",
     "return": "반품, 돌려보내, return, send back",
@@ -45,12 +47,13 @@ CONCEPTS: Mapping[str, str] = {
     "list": "목록, 내역, 전부, 모두, 모든, 전체, list, all",
     "mine": "제 주문, 내 주문, 저의, 제가, my",
     "change": "변경, 바꾸, 바꿔, 바뀌, 수정, change",
-    "gift": "선물, 포장, gift, wrapping",
+    "gift": "선물 포장, 선물하기, 포장, gift wrapping, wrapping",
     "membership": "등급, 회원, 혜택, membership",
     "receipt": "영수증, 세금계산서, receipt, invoice",
+    "total": "결제 금액, 주문 금액, 총 금액, total",
     "payment": "결제, 할부, 무이자, payment",
     "hours": "운영 시간, 영업 시간, 상담 시간, 몇 시, 고객센터, opening hours",
-    "lost": "분실, 사라졌, 없어졌, 못 받, 안 왔, lost",
+    "lost": "분실, 사라졌, 없어졌, 못 받, 안 왔, 오배송, 잘못된 상품, 잘못된 물건, 잘못 왔, lost, wrong item",
     "defect": "불량, 고장, 파손, 깨지, 깨져, 하자, defect, damage, broken",
     "state: paid": "결제 완료, paid",
     "state: preparing": "상품 준비 중, 준비 중, preparing",
@@ -61,9 +64,10 @@ CONCEPTS: Mapping[str, str] = {
 }
 """Concept -> its names. A blank in a Korean name may be written or not; an English name is a whole word."""
 
+POLICY, PERSON = "policy", "person"
 GENERAL = frozenset({"order", "delivery", "parcel", "product", "status", "list", "mine"})
 """Concepts that nearly every question of a customer speaks of; they say little about what is wanted."""
-FIELDS = frozenset({"carrier", "tracking", "arrival", "address", "location", "refund"})
+FIELDS = frozenset({"carrier", "tracking", "arrival", "dispatch", "address", "location", "refund", "total"})
 """Concepts that are a matter of one thing's details."""
 ACTS = frozenset({"cancel", "return", "exchange", "change", "refund"})
 """Concepts of things that are done to orders."""
@@ -90,6 +94,18 @@ POINTS_BACK = re.compile(r"그거|그것|그걸|그 주문|이거|이것|이걸|
 AGREES = re.compile(r"^\s*(네+|넵|예|응|좋아요|그래요?|그렇게|부탁\S*|yes|ok)([\s,.!~]|$)", re.IGNORECASE)
 DECLINES = re.compile(r"^\s*(아니|괜찮|됐어|no\b)", re.IGNORECASE)
 GREETS = re.compile(r"^\s*(안녕|반가|hello|hi\b)", re.IGNORECASE)
+LEAVES = re.compile(r"^\s*(안녕히|잘 있|다음에 또|수고하세요\s*$|(good)?bye\b)", re.IGNORECASE)
+COMPLAINS = re.compile(r"화가|화나|짜증|불만|실망|최악|너무하|어이없|\b(angry|terrible|awful)\b", re.IGNORECASE)
+ASKS_WHO = re.compile(
+    r"(너|넌|당신|그쪽)\S*\s*(누구|뭐|이름)|^\s*누구(세요|야|신가요|십니까)|챗봇|로봇|\bwho are you\b", re.IGNORECASE
+)
+"""Wants to know whom they are talking to."""
+BOTH = re.compile(r"둘\s*다|둘다|모두\s*다|각각|\bboth\b", re.IGNORECASE)
+"""Says that one sentence asks for two things."""
+JOINED = re.compile(r"(?P<one>[가-힣]+?|[A-Za-z]+)(?:이랑|하고|랑|와|과|\s+and)\s+(?P<other>[가-힣]+|[A-Za-z]+)")
+"""Two things in one breath."""
+ACT_AND_MORE = re.compile(r"(?P<act>취소|반품|교환|환불|변경)하고\s+(?=\S+도\s[^.!?\n]*(?:주세요|부탁|줘))")
+"""A wish for an act and for something beside it: "취소하고 쿠폰도 확인해 주세요"."""
 THANKS = re.compile(r"감사|고마|고맙|수고|\bthank", re.IGNORECASE)
 
 ENDS_WITH_ACT = re.compile(r"(취소|반품|교환|환불|변경|발급|접수|연결)\s*(요|이요|이에요)?\s*[.!]?\s*$")
@@ -99,7 +115,7 @@ WANTS_TO_TALK = re.compile(
     r"|(상담원|상담사|직원|담당자|매니저)(요|이요)?\s*[.!]?\s*$|\b(please|want|talk|speak|connect)\b"
 )
 """Wants a person, and does not only speak of one."""
-LOOKS_FOR = re.compile(r"있어요|있나요|있을까요|있습니까|파나요|팔아요")
+LOOKS_FOR = re.compile(r"있어요|있나요|있을까요|있습니까|파나요|팔아요|추천|좋을까|골라")
 """Asks for a thing without saying what kind of thing it is."""
 
 READING_VERB = re.compile(
@@ -135,6 +151,7 @@ IMPLIED_STATES: Mapping[str, tuple[frozenset[str], ...]] = {
     "location": (frozenset({"shipping"}), frozenset({"paid", "preparing"})),
     "parcel": (frozenset({"shipping"}), frozenset({"paid", "preparing"})),
     "arrival": (frozenset({"shipping"}), frozenset({"paid", "preparing"})),
+    "dispatch": (frozenset({"paid", "preparing"}), frozenset({"shipping"})),
     "tracking": (frozenset({"shipping"}),),
     "carrier": (frozenset({"shipping"}),),
 }
@@ -227,6 +244,18 @@ def says(question: str, value: str) -> bool:
     )
 
 
+def in_korean(text: str) -> str:
+    """A text that has no Korean, with the Korean names of what it speaks of: what is searched may know these only."""
+    if _HANGUL.search(text):
+        return text
+    names = (_korean_name(concept) for concept in CONCEPTS if concept in heard(text))
+    return " ".join([text, *filter(None, names)])
+
+
+def _korean_name(concept: str) -> str:
+    return next((name.strip() for name in CONCEPTS[concept].split(",") if _HANGUL.search(name)), "")
+
+
 def label(key: str) -> str:
     """What customers call a field."""
     return LABELS.get(key, key.replace("_", " "))
@@ -249,6 +278,7 @@ def with_object_particle(noun: str) -> str:
     return noun + ("을" if closed else "를")
 
 
+_HANGUL = re.compile("[가-힣]")
 _DONE = {"cancel": "cancelled", "return": "returned"}
 _LONGEST_STATE = 12
 

@@ -18,7 +18,21 @@ from haru_fsm.conversation import JSON, ModelAnswered, ToolsRequested
 from haru_fsm.limits import Limits
 from haru_fsm.models import Declaration, ModelRequest
 from haru_fsm.models.offline import OfflineModel
-from haru_fsm.models.offline_answer import CANNOT, GREETING, MORE, NO_MATTER, NO_TOOLS, NOTHING, PARTLY, WELCOME
+from haru_fsm.models.offline_answer import (
+    CANNOT,
+    FAREWELL,
+    GREETING,
+    HERE,
+    MORE,
+    NO_MATTER,
+    NO_TOOLS,
+    NOTHING,
+    PARTLY,
+    SORRY,
+    UNCLEAR,
+    WELCOME,
+    WHO,
+)
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.toolbox import Prepared, Toolbox
 from tests.shop.opening import DATA, a_session, a_shop
@@ -230,7 +244,6 @@ async def test_only_what_was_meant_is_told(talk: Talk) -> None:
         ("택배가 분실된 것 같아요", "[택배 분실·오배송]"),
         ("VIP 혜택이 뭔가요?", "[회원 등급]"),
         ("고객센터 몇 시까지 해요?", "[고객센터 운영 시간]"),
-        ("What is your return policy?", ""),
     ],
 )
 async def test_policies(talk: Talk, question: str, title: str) -> None:
@@ -238,6 +251,106 @@ async def test_policies(talk: Talk, question: str, title: str) -> None:
     assert talk.calls == [("search_policies", {"question": question})]
     assert title in answer
     assert_said_well(answer, talk.observed)
+
+
+@pytest.mark.parametrize(
+    ("question", "korean", "title"),
+    [("What is your return policy?", "반품 정책", "[반품]"), ("I want a refund", "환불", "[환불 시점]")],
+)
+async def test_what_is_searched_is_said_in_korean_too(talk: Talk, question: str, korean: str, title: str) -> None:
+    assert title in await talk.say(question)
+    assert talk.calls == [("search_policies", {"question": f"{question} {korean}"})]
+
+
+REFUND, COUPONS, POLICIES = "get_refund_status", ("get_coupons", {}), "search_policies"
+
+
+@pytest.mark.parametrize(
+    ("question", "calls", "parts"),
+    [
+        ("HR20260725002 환불 언제 되나요?", [REFUND, POLICIES], ["환불 내역이 없습니다", "[환불 시점]"]),
+        ("HR20260726017 취소 가능한가요?", [STATUS, POLICIES], ["상태: 결제완료", "[주문 취소]"]),
+        ("HR20260719008 교환 되나요?", [STATUS, POLICIES], ["상태: 배송완료", "[교환]"]),
+    ],
+)
+async def test_a_rule_is_told_together_with_the_thing_that_is_named(
+    talk: Talk, question: str, calls: list[str], parts: list[str]
+) -> None:
+    answer = await talk.say(question)
+    assert [name for name, _ in talk.calls] == calls
+    assert [part for part in parts if part not in answer] == []
+    assert_said_well(answer, talk.observed)
+
+
+@pytest.mark.parametrize(
+    ("question", "names", "parts"),
+    [
+        ("배송 언제 와요? 그리고 쿠폰 있나요?", {LIST[0], STATUS, "get_coupons"}, ["2026-07-29", "VIP 생일 축하 쿠폰"]),
+        ("안녕하세요? 쿠폰 있나요? 배송비는 얼마예요?", {"get_coupons", POLICIES}, ["VIP 생일", "[배송비]"]),
+        (
+            "쿠폰 있나요? 배송 언제 와요? 포인트는요?",
+            {LIST[0], STATUS, "get_coupons"},
+            ["포인트: 18,600원", "2026-07-29"],
+        ),
+        ("쿠폰이랑 배송 조회 둘 다 해주세요", {LIST[0], "track_parcel", "get_coupons"}, ["VIP 생일", "대전메가허브"]),
+        ("배송이랑 환불 둘 다 알려주세요", {LIST[0], "track_parcel", REFUND}, ["대전메가허브", "환불완료"]),
+        ("Where is my order and do you have coupons?", {LIST[0], "track_parcel", "get_coupons"}, ["VIP 생일"]),
+        ("이어폰 언제 와요? 환불은 언제 돼요?", {LIST[0], STATUS, REFUND}, ["2026-07-28", "환불 내역이 없습니다"]),
+    ],
+)
+async def test_several_things_at_once(talk: Talk, question: str, names: set[str], parts: list[str]) -> None:
+    answer = await talk.say(question)
+    assert {name for name, _ in talk.calls} == names
+    assert [part for part in parts if part not in answer] == []
+    assert answer.count("확인한 내용을 정리해 드립니다.") == 1
+    assert_said_well(answer, talk.observed)
+
+
+async def test_a_number_is_meant_in_the_next_question_too(talk: Talk) -> None:
+    await talk.say("HR20260725002 언제 와요? 택배사는 어디예요?")
+    assert {json.dumps(args) for _, args in talk.calls} == {'{"order_id": "HR20260725002"}'}
+
+
+@pytest.mark.parametrize(
+    "question", ["텀블러 있어요? 얼마예요?", "어제 주문했어요. 언제 와요?", "이어폰 고장났어요. 어떻게 해요?", MAIN]
+)
+async def test_what_belongs_together_is_not_taken_apart(talk: Talk, question: str) -> None:
+    await talk.say(question)
+    assert len({name for name, _ in talk.calls} - {LIST[0]}) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "calls"),
+    [
+        (
+            "HR20260726017 취소해 주세요. 그리고 쿠폰 있나요?",
+            [("cancel_order", {"order_id": "HR20260726017"}), COUPONS],
+        ),
+        ("주문 취소하고 쿠폰도 확인해 주세요", [LIST, COUPONS]),
+    ],
+)
+async def test_an_act_and_a_question_beside_it(talk: Talk, question: str, calls: list[Any]) -> None:
+    answer = await talk.say(question)
+    assert talk.calls == calls
+    assert "VIP 생일 축하 쿠폰" in answer
+    assert ("주문을 취소했습니다." in answer) is not answer.endswith("주문번호를 알려 주시겠어요?")
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("배송 조회해 주세요", ["대전메가허브"]),
+        ("화가 나네요 왜 이렇게 늦어요?", ["2026-07-28"]),
+        ("어제 주문한 거 언제 발송돼요?", ["결제완료", "상품준비중"]),
+        ("결제 금액 얼마였어요?", ["59,000원"]),
+        ("최근에 뭐 샀어요?", ["무선 블루투스 이어폰"]),
+        ("잘못된 상품이 왔어요", ["[택배 분실·오배송]"]),
+        ("친구 선물 추천해 주세요", ["선물 카드 세트"]),
+    ],
+)
+async def test_other_words_for_it(talk: Talk, question: str, parts: list[str]) -> None:
+    answer = await talk.say(question)
+    assert [part for part in parts if part not in answer] == []
 
 
 @pytest.mark.parametrize(
@@ -368,6 +481,7 @@ async def test_an_apology(talk: Talk, question: str, amount: int) -> None:
     answer = await talk.say(question)
     assert talk.calls == [("issue_apology_coupon", {"amount": amount})]
     assert ("SORRY-" in answer) == (amount <= 5_000)
+    assert ("최소 주문 금액: 없음" in answer) == (amount <= 5_000)
     assert_said_well(answer, talk.observed)
 
 
@@ -413,10 +527,19 @@ async def test_a_case_goes_where_it_belongs(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["오늘 서울 날씨 어때요?", "로또 번호 알려 주세요", "ㅋㅋㅋ", "???", "대통령이 누구예요?"]
+    ("question", "told"),
+    [
+        ("오늘 서울 날씨 어때요?", CANNOT),
+        ("로또 번호 알려 주세요", CANNOT),
+        ("대통령이 누구예요?", CANNOT),
+        ("ㅋㅋㅋ", UNCLEAR),
+        ("ㅁㄴㅇㄹ", UNCLEAR),
+        ("???", UNCLEAR),
+        ("짜증나네요", SORRY),
+    ],
 )
-async def test_what_no_tool_can_answer(talk: Talk, question: str) -> None:
-    assert await talk.say(question) == CANNOT
+async def test_what_no_tool_can_answer(talk: Talk, question: str, told: str) -> None:
+    assert await talk.say(question) == told
     assert talk.calls == []
     await talk.say("네, 부탁드려요")
     assert [name for name, _ in talk.calls] == ["create_ticket"]
@@ -428,7 +551,17 @@ async def test_no_thanks(talk: Talk) -> None:
     assert await talk.say("아니요, 괜찮아요") == NO_MATTER
 
 
-@pytest.mark.parametrize(("text", "answer"), [("안녕하세요", GREETING), ("감사합니다!", WELCOME)])
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("안녕하세요", GREETING),
+        ("감사합니다!", WELCOME),
+        ("네", HERE),
+        ("너 누구야?", WHO),
+        ("누구세요?", WHO),
+        ("안녕히 계세요", FAREWELL),
+    ],
+)
 async def test_small_talk(talk: Talk, text: str, answer: str) -> None:
     assert await talk.say(text) == answer
 
@@ -436,6 +569,14 @@ async def test_small_talk(talk: Talk, text: str, answer: str) -> None:
 async def test_an_act_that_no_tool_does(talk: Talk) -> None:
     talk.declarations = [each for each in talk.declarations if each.name in {LIST[0], STATUS}]
     assert await talk.say("HR20260719008 교환해 주세요") == CANNOT
+
+
+@pytest.mark.parametrize("question", ["환불해 주세요", "교환하고 싶어요", "HR20260719008 교환해 주세요"])
+async def test_after_the_rules_for_an_act_that_no_tool_does_a_person_is_offered(talk: Talk, question: str) -> None:
+    assert (await talk.say(question)).endswith("상담원에게 연결해 드릴까요?")
+    assert POLICIES in {name for name, _ in talk.calls}
+    await talk.say("네")
+    assert [name for name, _ in talk.calls] == ["create_ticket"]
 
 
 # --------------------------------------------------------------------------- when tools do not help
