@@ -21,9 +21,11 @@ _NUMBER = re.compile(r"\[(?:Errno|WinError) -?\d+\]\s*")
 
 
 def in_words(error: BaseException) -> str:
-    """What an error says, without a number and without its file, which whoever tells of it names."""
+    """What an error says, without a number and without its place, which whoever tells of it names."""
     if isinstance(error, UnicodeDecodeError):
         return f"it is no UTF-8 text (byte {error.start + 1:,})"
+    if isinstance(error, SyntaxError):
+        return error.msg
     if isinstance(error, OSError) and error.errno is not None and error.strerror:
         return WORDS.get(error.errno, without_numbers(error.strerror).lower())
     return without_numbers(str(error))

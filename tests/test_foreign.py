@@ -27,6 +27,7 @@ def test_no_number_of_any_error(number: int) -> None:
         (OSError(errno.EIO, "Input/output error"), "input/output error"),
         (OSError("not a gzipped file (b'na')"), "not a gzipped file (b'na')"),
         (ValueError("no number"), "no number"),
+        (SyntaxError("invalid syntax", ("a file", 5, 1, "x", 5, 2)), "invalid syntax"),
     ],
 )
 def test_words(error: Exception, words: str) -> None:

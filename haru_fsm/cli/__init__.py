@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(haru(args=arguments, prog_name="haru", standalone_mode=False) or exits.OK)
     except TyperException as error:
-        complain(f"{error.format_message()} See: {_help_for(error)}")
+        complain(f"{error.format_message().rstrip('.')}. See: {_help_for(error)}")
         return exits.USAGE
     except HaruError as error:
         return _ended(error, exits.of_error(error))

@@ -59,7 +59,8 @@ def call(
         _ask_first(tool, prepared)
     where = new_conversation()
     made = run(
-        _called(given, loaded, where, customer, tool, prepared, sent), f"Interrupted; {given.where_to_look(where)}"
+        _called(given, loaded, where, customer, tool, prepared, sent),
+        lambda: f"Interrupted; {given.where_to_look(where)}",
     )
     if as_json:
         say_json(made.as_object())

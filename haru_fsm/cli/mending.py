@@ -120,7 +120,7 @@ def verify(app: options.AppFolder = None, db: options.Database = None, as_json: 
 
 
 def export(
-    conversations: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Which; default: all.")] = None,
+    conversations: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Which; default: all.")] = None,
     app: options.AppFolder = None,
     db: options.Database = None,
 ) -> int:

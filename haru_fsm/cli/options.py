@@ -57,5 +57,5 @@ ToConversation = Annotated[
 ]
 ConversationId = Annotated[str, typer.Argument(metavar="ID", help="The conversation's id; `haru list` shows them.")]
 MaybeConversationId = Annotated[
-    str | None, typer.Argument(metavar="[ID]", help="The conversation's id; `haru list` shows them.")
+    str | None, typer.Argument(metavar="ID", help="The conversation's id; `haru list` shows them.")
 ]

@@ -29,7 +29,7 @@ def prove(
     question: Annotated[
         str, typer.Argument(metavar="TEXT", help="What the customer asks, with --kills.")
     ] = "제 주문 어디쯤 왔나요?",
-    customer: Annotated[str, typer.Option("--customer", help="Who asks, with --kills.")] = "C003",
+    customer: Annotated[str, typer.Option("--customer", metavar="ID", help="Who asks, with --kills.")] = "C003",
     kills: Annotated[bool, typer.Option("--kills", help="Kill the process at every point that matters.")] = False,
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Every conversation over a small alphabet, up to --depth.")

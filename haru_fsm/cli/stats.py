@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import complain, say, say_json, show
+from haru_fsm.cli.output import complain, counted, say, say_json, show
 from haru_fsm.cli.wiring import Given, known, run
 from haru_fsm.errors import JournalDamaged
 
@@ -63,7 +63,8 @@ async def _figures(given: Given, conversation_id: str | None, customer: str | No
 
 def show_figures(figures: Figures) -> None:
     """The figures as tables."""
-    say(f"{figures.conversations:,} conversations, {figures.endings.total():,} runs: {_counted(figures.endings)}")
+    runs = counted(figures.endings.total(), "run")
+    say(f"{counted(figures.conversations, 'conversation')}, {runs}: {_counted(figures.endings)}")
     say(f"tickets by reason: {_counted(figures.tickets)}")
     say(f"guards tripped: {_counted(figures.guards)}")
     say(f"model failures: {_counted(figures.failures)}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from haru_fsm.app import App
     from haru_fsm.toolbox import Tool, Toolbox
 
-OneTool = Annotated[str | None, typer.Argument(metavar="[TOOL]", help="One tool, with its whole declaration.")]
+OneTool = Annotated[str | None, typer.Argument(metavar="TOOL", help="One tool, with its whole declaration.")]
 AsCustomer = Annotated[
     str | None,
     typer.Option(
@@ -57,7 +57,7 @@ def tools(
 
 async def _latest_customer(given: Given) -> str | None:
     """The customer of the conversation that moved last, if anybody has written yet."""
-    async with given.store() as store:
+    async with given.store(quiet=True) as store:
         latest = await store.conversations(limit=1)
     return latest[0].customer_id if latest else None
 

@@ -9,7 +9,7 @@ import os
 import secrets
 import shlex
 import sys
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -80,15 +80,17 @@ class Given:
             yield engine
 
     @asynccontextmanager
-    async def store(self) -> AsyncIterator[Store]:
-        """The store, to look into it. Looking needs no sound app, and makes no database where there is none."""
+    async def store(self, *, quiet: bool = False) -> AsyncIterator[Store]:
+        """The store, to look into it. Looking needs no sound app, and makes no database where there is none; that is
+        said, unless `quiet`."""
         from haru_fsm.stores.memory import MemoryStore
         from haru_fsm.stores.sqlite import SQLiteStore
 
         # make_store asks nothing of an app but its folder.
         store: Store = self.settings().make_store(self.folder)
         if isinstance(store, SQLiteStore) and not store.path.exists():
-            tell(f"haru: there is no database {store.path} yet; `haru ask` makes it.")
+            if not quiet:
+                tell(f"haru: there is no database {store.path} yet; `haru ask` makes it.")
             store = MemoryStore()
         try:
             yield store
@@ -109,9 +111,9 @@ class Given:
         """How to look at a conversation afterwards."""
         return FORGOTTEN if self.forgets else f"look inside: {self.command('show', conversation_id)}"
 
-    def interrupted(self, *again: str) -> str:
-        """What to say to somebody who stops a command that `again` carries on."""
-        return f"Interrupted; {FORGOTTEN}" if self.forgets else f"{KEPT}{self.command(*again)}"
+    def interrupted(self, *again: str) -> Callable[[], str]:
+        """Gives what to say to somebody who stops a command that `again` carries on."""
+        return lambda: f"Interrupted; {FORGOTTEN}" if self.forgets else f"{KEPT}{self.command(*again)}"
 
 
 @cache
@@ -137,7 +139,7 @@ def new_conversation() -> str:
     return f"c-{secrets.token_hex(5)}"
 
 
-def run(work: Coroutine[Any, Any, T], interrupted: str = "Interrupted.") -> T:
+def run(work: Coroutine[Any, Any, T], interrupted: Callable[[], str] = lambda: "Interrupted.") -> T:
     """Run a command's work to its end; Ctrl-C ends it with a line that says how to go on."""
     import asyncio
 
@@ -148,7 +150,7 @@ def run(work: Coroutine[Any, Any, T], interrupted: str = "Interrupted.") -> T:
         return asyncio.run(work)
     except KeyboardInterrupt:
         tell()
-        complain(interrupted)
+        complain(interrupted())
         raise typer.Exit(exits.INTERRUPTED) from None
 
 

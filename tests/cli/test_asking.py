@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from haru_fsm.cli.wiring import FORGOTTEN, Given
 from haru_fsm.runs import Run
 from tests.cli.apps import write_app
 from tests.cli.conftest import PARCELS, Haru
@@ -137,3 +138,8 @@ def test_a_database_in_memory_promises_nothing_to_look_at(
         assert ended.code == 0
         assert "haru show" not in ended.out + ended.err
         assert "nothing of this is kept" in ended.out + ended.err
+
+
+def test_who_stops_a_command_is_told_what_can_be_done(empty: Path) -> None:
+    assert Given(db="memory:").interrupted("resume", "c-1")() == f"Interrupted; {FORGOTTEN}"
+    assert Given(db="sqlite:///a.db").interrupted("resume", "c-1")().endswith("haru resume c-1 --db sqlite:///a.db")

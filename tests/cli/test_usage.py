@@ -43,6 +43,23 @@ def test_options_that_go_with_every_command(words: tuple[str, ...], each: Any) -
     assert words in {("chat",), ("export",)} or "--json" in options
 
 
+def test_usage_lines_name_what_they_take_once(haru: Haru) -> None:
+    for words, _ in ALL:
+        usage = haru(*words, "--help").out.splitlines()[0]
+        assert "[[" not in usage, usage
+
+
+def test_a_complaint_is_a_sentence(haru: Haru) -> None:
+    refused = haru("ask", "?", "--customer", "C003", "--max-steps", "0")
+    assert refused.code == 2
+    assert ". See: haru ask --help" in refused.complaint
+
+
+def test_the_tools_are_shown_without_a_word_about_a_database(haru: Haru) -> None:
+    shown = haru("tools", "get_my_orders")
+    assert (shown.code, shown.err) == (0, "")
+
+
 def test_help_without_a_command(haru: Haru) -> None:
     alone = haru()
     assert (alone.code, alone.err) == (0, "")
