@@ -7,7 +7,7 @@ are in the API's own form since they were journaled, and are neither copied nor 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from haru_fsm.conversation import JSON
@@ -34,7 +34,7 @@ def build_body(
 ) -> JSON:
     """The whole body: contents, system instruction, tools and generation settings, changed as the amendment says."""
     body: JSON = {
-        "contents": [Shared(content) for content in _signed(hinted(request, amendment.hint), amendment, name)],
+        "contents": [Shared(content) for content in _apart(_signed(hinted(request, amendment.hint), amendment, name))],
         "generationConfig": _generation(amendment, name, temperature, max_output_tokens),
     }
     if request.system:
@@ -52,6 +52,22 @@ def _signed(contents: Iterable[JSON], amendment: Amendment, name: str) -> Iterab
     if amendment.adapted:
         contents = without_signatures(contents)
     return countersigned(contents) if amendment.adapted or wants_signatures(name) else contents
+
+
+def _apart(contents: Iterable[JSON]) -> Iterator[JSON]:
+    """The contents, with responses alone in their turn: what else is said beside them follows in a turn of its own.
+
+    Gemini 3.6 and later refuse text after a response as a turn of the model, or answer it with nothing; two turns of
+    a user in a row are taken by all (deepnoodle-ai/dive#287, vellum-ai/vellum-assistant#39495, dust-tt/dust#32270).
+    """
+    for content in contents:
+        parts = content["parts"]
+        responses = [part for part in parts if "functionResponse" in part] if content["role"] == "user" else []
+        if len(responses) in (0, len(parts)):
+            yield content
+        else:
+            yield {**content, "parts": responses}
+            yield {**content, "parts": [part for part in parts if "functionResponse" not in part]}
 
 
 def _generation(amendment: Amendment, name: str, temperature: float, max_output_tokens: int | None) -> JSON:

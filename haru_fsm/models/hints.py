@@ -71,7 +71,8 @@ def is_worth_asking_again(problem: Problem) -> bool:
 
 
 def hinted(request: ModelRequest, hint: str) -> list[JSON]:
-    """The contents, with the hint as one more part of the last user turn: legal wherever that turn is legal."""
+    """The contents, with the hint as one more part of the last user turn. Who may not hear it there (Gemini, beside
+    a function's response) is told it right after, where the request is put into its provider's form."""
     contents = list(request.contents)
     if hint:
         last = contents[-1]

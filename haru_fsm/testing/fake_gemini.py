@@ -19,7 +19,7 @@ from typing import Any
 from haru_fsm.conversation import JSON
 from haru_fsm.testing.local_http import Request
 from haru_fsm.testing.scripted_http import Item, ScriptedServer, as_object, pieces_of
-from haru_fsm.testing.strict import check_contents, decode_signature
+from haru_fsm.testing.strict import check_contents, check_responses_alone, decode_signature
 
 _FIELDS = frozenset(
     {
@@ -120,7 +120,9 @@ class FakeGemini(ScriptedServer):
         for name in body.keys() - _FIELDS:
             yield f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'
         known = None if self._signatures is None else self._signatures.known
-        yield from check_contents(body.get("contents"), known, self._require_signatures)
+        contents = body.get("contents")
+        yield from check_contents(contents, known, self._require_signatures)
+        yield from check_responses_alone(contents if isinstance(contents, list) else [])
 
     def _error(self, status: int, message: str) -> Item:
         return error(status, message)

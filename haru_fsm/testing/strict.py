@@ -74,6 +74,19 @@ def check_contents(
     return found
 
 
+def check_responses_alone(contents: Any) -> list[str]:
+    """What stands beside a function response in its content, as it goes over the wire.
+
+    Gemini 3.6 and later refuse it ("Requests ending with a model turn are not supported"), earlier models do not.
+    """
+    turns = [_turn(f"contents[{index}]", content) for index, content in enumerate(contents)]
+    return [
+        f"{turn.path}: a function response shares its content with something else"
+        for turn in turns
+        if turn.responses and len(turn.responses) < len(turn.parts)
+    ]
+
+
 def _turn(path: str, content: object) -> _Turn:
     said = _object(content)
     parts = said.get("parts")

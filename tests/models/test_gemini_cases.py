@@ -108,7 +108,9 @@ async def test_the_case_ends_so_when_it_is_streamed_too(number):
 async def test_f001_an_empty_turn_is_an_incident_and_never_sent_back():
     played = await Played(1).play()
     assert [(incident.reason, incident.finish_reason) for incident in played.incidents] == [("empty", "STOP")]
-    assert played.gemini.requests[2]["contents"][-1]["parts"][0].keys() == {"functionResponse"}
+    *_, responses, hint = played.gemini.requests[2]["contents"]
+    assert [part.keys() for part in responses["parts"]] == [{"functionResponse"}]
+    assert (hint["role"], [part.keys() for part in hint["parts"]]) == ("user", [{"text"}])
 
 
 async def test_f005_nothing_of_a_malformed_turn_is_sent_but_its_tokens_are_charged():

@@ -8,7 +8,7 @@ from haru_fsm.models import Declaration, ModelRequest
 from haru_fsm.models.gemini_request import MOST_OUTPUT_TOKENS, build_body
 from haru_fsm.models.retrying import Amendment
 from haru_fsm.testing.fake_gemini import call
-from haru_fsm.testing.strict import check_contents
+from haru_fsm.testing.strict import check_contents, check_responses_alone
 
 SCHEMA = {"type": "object", "properties": {"order_id": {"$ref": "#/$defs/Id"}}, "$defs": {"Id": {"type": "string"}}}
 CONTENTS = (
@@ -52,10 +52,24 @@ def test_tools_that_are_off_stay_declared():
 
 def test_a_hint_is_a_part_of_the_last_user_turn_and_the_history_is_untouched():
     before = copy.deepcopy(CONTENTS)
-    built = body(amendment=Amendment(hint="짧게"))
-    assert built["contents"][-1]["parts"] == [*CONTENTS[-1]["parts"], {"text": "짧게"}]
-    assert check_contents(built["contents"]) == []
+    built = body(request(contents=CONTENTS[:1]), Amendment(hint="짧게"))
+    assert built["contents"] == [{"role": "user", "parts": [*CONTENTS[0]["parts"], {"text": "짧게"}]}]
     assert before == CONTENTS
+
+
+def test_what_is_said_beside_a_response_is_a_turn_of_its_own():
+    """Beside it, Gemini 3.6 takes it for a turn of the model and refuses the request."""
+    told = {**CONTENTS[2], "parts": [*CONTENTS[2]["parts"], {"text": "(Outcome of call 1.0: done)"}]}
+    later = ({"role": "model", "parts": [{"text": "네."}]}, CONTENTS[0])
+    built = body(request(contents=(*CONTENTS[:2], told, *later)), Amendment(hint="짧게"))["contents"]
+    assert built[2] == CONTENTS[2]
+    assert built[3] == {"role": "user", "parts": [{"text": "(Outcome of call 1.0: done)"}]}
+    assert built[4]["role"] == "model"
+    hinted = body(amendment=Amendment(hint="짧게"))["contents"]
+    assert hinted == [*CONTENTS, {"role": "user", "parts": [{"text": "짧게"}]}]
+    for contents in (built, hinted):
+        assert check_contents(contents) == []
+        assert check_responses_alone(contents) == []
 
 
 def test_a_copy_of_the_body_copies_no_history():

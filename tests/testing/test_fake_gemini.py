@@ -57,6 +57,13 @@ def test_a_script_may_be_a_function_of_the_request():
         assert "안녕하세요" in json.loads(post(gemini)[1])["candidates"][0]["content"]["parts"][0]["text"]
 
 
+MIXED = [
+    *USER["contents"],
+    {"role": "model", "parts": [call("look")]},
+    {"role": "user", "parts": [{"functionResponse": {"name": "look", "response": {}}}, {"text": "and?"}]},
+]
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -65,6 +72,7 @@ def test_a_script_may_be_a_function_of_the_request():
         ({**USER, "temprature": 1}, 'Unknown name "temprature"'),
         (b'{"contents": [{"role": "user", "parts": [{"text": NaN}]}]}', "Invalid JSON"),
         (b"nothing", "Invalid JSON"),
+        ({"contents": MIXED}, "shares its content"),
     ],
 )
 def test_a_request_that_breaks_a_rule_gets_400_and_uses_up_nothing(body, said):

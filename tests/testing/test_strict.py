@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haru_fsm.testing.strict import check_contents
+from haru_fsm.testing.strict import check_contents, check_responses_alone
 
 USER = {"role": "user", "parts": [{"text": "a"}]}
 
@@ -81,6 +81,12 @@ def test_signatures_can_be_required_and_must_be_known():
     assert check_contents(signed, known_signatures={b"\x01\x02"}, require_signatures=True) == []
     assert check_contents(signed, known_signatures={b"\x01"})
     assert check_contents([USER, model(called()), user(answered())], require_signatures=True)
+
+
+def test_responses_stand_alone_on_the_wire():
+    mixed = [USER, model(called()), user(answered(), {"text": "and?"})]
+    assert check_responses_alone(mixed) == ["contents[2]: a function response shares its content with something else"]
+    assert check_responses_alone([USER, model(called()), user(answered(), answered()), USER, None]) == []
 
 
 # --------------------------------------------------------------------------- beside the shared rule book
