@@ -2,7 +2,8 @@
 
 Histories of hand-written loops are broken in known ways: roles that the API refuses (tool, function, assistant), keys
 in Python's spelling, a call without its response, responses in several turns or under the call's id instead of its
-name, empty contents. Each is mended where its meaning is plain, and every mend is said.
+name, empty contents. Each is mended where its meaning is plain, and every mend is said. A checkpoint may also have
+been cut off or edited by hand, so that what should be a turn or a part is something else: that is left out, and said.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from haru_fsm.conversation import JSON, content_calls
+from haru_fsm.errors import SettingsError
 from haru_fsm.json_safe import json_safe
+from haru_fsm.models.gemini_parts import is_base64
 
 CAMEL = {
     "function_call": "functionCall",
@@ -29,47 +32,90 @@ LOST = "The result of this call was lost before this conversation was taken over
 BEGINNING = "(이전 대화에서 이어집니다.)"
 
 
-def repaired(contents: Iterable[Any]) -> tuple[tuple[JSON, ...], tuple[str, ...]]:
+def repaired(contents: object) -> tuple[tuple[JSON, ...], tuple[str, ...]]:
     """Valid contents in the Gemini REST form, and what was mended to get them.
 
-    `contents` are dictionaries in REST or Python spelling, or objects with `model_dump` (google-genai's Content).
+    `contents` are dictionaries in REST or Python spelling, texts (of the user), or objects with `model_dump`
+    (google-genai's Content). Raises SettingsError for what is no list of them.
     """
+    if not isinstance(contents, Iterable) or isinstance(contents, str | bytes | Mapping):
+        raise SettingsError(
+            f"The history is no list of turns, it is {_kind(contents)}. Give Gemini contents: a list of dictionaries, "
+            "each with a role and parts."
+        )
     repairs: dict[str, None] = {}
     turns: list[JSON] = []
     for number, content in enumerate(contents):
-        for mend in _take(turns, _turn(content), number):
+        turn = _turn(content, repairs)
+        if turn is None:
+            repairs[f"content {number} is {_kind(content)} and was left out"] = None
+            continue
+        for mend in _take(turns, turn, number):
             repairs[mend] = None
     _answer_open_calls(turns, repairs)
     return tuple(turns), tuple(repairs)
 
 
-def _turn(content: Any) -> JSON:
-    """One content in REST spelling, its parts without empty ones."""
-    if hasattr(content, "model_dump"):
-        content = content.model_dump(exclude_none=True)
-    parts = content.get("parts") or ([{"text": content["content"]}] if isinstance(content.get("content"), str) else [])
-    return {"role": content.get("role") or "user", "parts": [part for part in map(_part, parts) if _has_data(part)]}
+def _kind(value: object) -> str:
+    return "nothing" if value is None else f"of type {type(value).__name__}"
 
 
-def _part(part: Any) -> JSON:
-    if hasattr(part, "model_dump"):
-        part = part.model_dump(exclude_none=True)
+def _turn(content: Any, repairs: dict[str, None]) -> JSON | None:
+    """One content in REST spelling, its parts without empty ones; None for what is none."""
+    content = _plain(content)
+    if isinstance(content, str):
+        return {"role": "user", "parts": [{"text": content}] if content else []}
+    if not isinstance(content, Mapping):
+        return None
+    parts = content.get("parts") or content.get("content") or []
+    listed = parts if isinstance(parts, list | tuple) else [parts]
+    role = content.get("role")
+    spelled = [_part(part, repairs) for part in listed]
+    return {
+        "role": role if isinstance(role, str) and role else "user",
+        "parts": [part for part in spelled if _has_data(part)],
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else value
+
+
+def _part(part: Any, repairs: dict[str, None]) -> JSON:
+    """A part in REST spelling; an empty one for what is none."""
+    part = _plain(part)
+    if isinstance(part, str):
+        return {"text": part}
+    if not isinstance(part, Mapping):
+        repairs[f"a part was {_kind(part)} and was left out"] = None
+        return {}
     spelled = {CAMEL.get(key, key): value for key, value in part.items() if value is not None}
     signature = spelled.get("thoughtSignature")
     if isinstance(signature, bytes):
         spelled["thoughtSignature"] = base64.urlsafe_b64encode(signature).decode()
+    elif signature is not None and not is_base64(signature):
+        repairs["a thought signature that is none was left out"] = None
+        del spelled["thoughtSignature"]
+    for name in ("functionCall", "functionResponse"):
+        if name in spelled and not isinstance(spelled[name], Mapping):
+            repairs[f"a {name} was {_kind(spelled[name])} and was left out"] = None
+            del spelled[name]
+    if "text" in spelled:
+        spelled["text"] = str(spelled["text"])
     if "functionCall" in spelled:
         spelled["functionCall"] = _call(spelled["functionCall"])
     safe: JSON = json_safe(spelled)
     return safe
 
 
-def _call(call: Any) -> JSON:
+def _call(call: Mapping[str, Any]) -> JSON:
     """A call as the API wants it: with a name, and with an object as arguments where there are any."""
     named = {key: value for key, value in call.items() if value is not None}
     if not isinstance(named.get("args", {}), dict):
         named["args"] = {}
-    return {**named, "name": named.get("name") or "unknown"}
+    if "id" in named:
+        named["id"] = str(named["id"])
+    return {**named, "name": str(named.get("name") or "unknown")}
 
 
 def _has_data(part: Mapping[str, Any]) -> bool:

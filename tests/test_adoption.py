@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from haru_fsm.adoption import repaired
+from haru_fsm.errors import SettingsError
 from haru_fsm.testing.strict import check_contents
 
 USER = {"role": "user", "parts": [{"text": "안녕하세요"}]}
@@ -48,6 +49,52 @@ def test_any_history_becomes_valid(history) -> None:
 def test_a_repaired_history_is_left_alone(history) -> None:
     mended, _ = repaired(history)
     assert repaired(mended) == (mended, ())
+
+
+anything = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.binary(max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(
+                ["role", "parts", "content", "text", "functionCall", "functionResponse", "thoughtSignature", "name",
+                 "id", "args", "response", "function_call", "thought"]
+            ),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(anything)
+@example("{")
+@example([{"role": "user", "parts": "텍스트"}, "텍스트", None, 3])
+@example([{"role": ["user"], "parts": [{"functionCall": "f"}, {"functionResponse": []}, {"text": 5}]}])
+@example([{"role": "model", "parts": [{"functionCall": {"name": 3, "id": 7}, "thoughtSignature": "?"}]}])
+@settings(max_examples=600, deadline=None)
+def test_whatever_a_checkpoint_holds_is_refused_by_name_or_becomes_valid(checkpoint) -> None:
+    try:
+        mended, _ = repaired(checkpoint)
+    except SettingsError as error:
+        assert "no list of turns" in str(error)  # noqa: PT017
+    else:
+        assert check_contents([*mended, USER]) == []
+        assert repaired(mended) == (mended, ())
+
+
+def test_what_is_no_turn_and_no_part_is_left_out_and_said() -> None:
+    mended, repairs = repaired(
+        [None, {"parts": [3, {"functionCall": "f"}, {"text": "안녕", "thoughtSignature": "?"}]}, "네"]
+    )
+    assert mended == ({"role": "user", "parts": [{"text": "안녕"}]}, {"role": "user", "parts": [{"text": "네"}]})
+    assert set(repairs) == {
+        "content 0 is nothing and was left out",
+        "a part was of type int and was left out",
+        "a functionCall was of type str and was left out",
+        "a thought signature that is none was left out",
+    }
 
 
 def test_a_valid_history_is_taken_as_it_is() -> None:

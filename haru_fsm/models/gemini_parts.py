@@ -41,7 +41,7 @@ def _tidy(part: JSON) -> JSON:
     tidy = {key: value for key, value in part.items() if value is not None}
     if not isinstance(tidy.get("text", ""), str) or (tidy.get("text") == "" and tidy.keys() - NO_DATA - {"text"}):
         del tidy["text"]
-    if not _is_base64(tidy.get("thoughtSignature", "AA==")):
+    if not is_base64(tidy.get("thoughtSignature", "AA==")):
         del tidy["thoughtSignature"]
     return tidy
 
@@ -53,7 +53,8 @@ def _split(part: JSON) -> list[JSON]:
     return [{"text": part["text"]}, {key: value for key, value in part.items() if key != "text"}]
 
 
-def _is_base64(signature: object) -> bool:
+def is_base64(signature: object) -> bool:
+    """Whether this can be a thought signature: base64 in either alphabet, padded or not."""
     if not isinstance(signature, str) or not _BASE64.fullmatch(signature):
         return False
     bare = signature.rstrip("=").replace("-", "+").replace("_", "/")
