@@ -4,14 +4,12 @@ its reader puts parts together, and what makes an answer of them is the same for
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
 from haru_fsm.conversation import JSON, FailureReason, Usage
 from haru_fsm.models.leaks import without_thoughts
 from haru_fsm.models.replies import Problem, Reply, Usable, said
-
-_CALL_AS_TEXT = re.compile(r"\A\s*(?:```\s*)?tool_code\b|\bdefault_api\.\w+\s*\(")
+from haru_fsm.models.spoken_calls import is_spoken_call
 
 
 @dataclass(slots=True)
@@ -52,7 +50,7 @@ def meaning(found: Parts, finish: str | None, usage: Usage) -> Reply:
     if found.calls:
         return Usable(content, len(found.calls), found.unusable, shown, usage)
     text = "".join(found.texts)
-    if _CALL_AS_TEXT.search(text):
+    if is_spoken_call(text):
         return Problem(FailureReason.MALFORMED_CALL, said("a call written as text", text), finish, usage=usage)
     if not (text if shown is None else shown).strip():
         detail = "an empty reply" if not found.parts else "a reply without an answer in it: only thoughts, or no text"

@@ -1,0 +1,53 @@
+"""Calls that a model has written into the text of its answer instead of making them. Pure.
+
+Seen in the field: python as Gemini runs it inside (`print(default_api.get_order(...))`, a block of `tool_code`), a JSON
+object with a name and arguments, such an object in a code block or a tag (Gitlawb/openclaude#1212,
+Sophomoresty/gemini-web2api#42). Nobody has run them, and no customer should read them. A JSON object with anything
+else in it is an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_PYTHON = re.compile(r"(?:\A|```)\s*tool_code\b|\bdefault_api\.\w+\s*\(")
+_TAGGED = re.compile(r"<\s*(?:tool_call|function_call|tool_use|function_calls)\s*>", re.IGNORECASE)
+_FENCED = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+
+_NAMES = frozenset(("name", "tool", "tool_name", "function", "function_name"))
+_ARGUMENTS = frozenset(("args", "arguments", "parameters", "input"))
+_BESIDE = frozenset(("id", "type", "thought", "reasoning"))
+_AROUND = frozenset(("functionCall", "function_call", "tool_call", "tool_calls", "function"))
+
+
+def is_spoken_call(text: str) -> bool:
+    """Whether a text is a call, or holds one where an answer would hold code."""
+    if _PYTHON.search(text) or _TAGGED.search(text):
+        return True
+    return any(_is_call(value) for value in _objects(text))
+
+
+def _objects(text: str) -> Iterator[Any]:
+    """What is JSON of the text: all of it, and its code blocks."""
+    for piece in (text, *_FENCED.findall(text)):
+        if piece.lstrip()[:1] in ("{", "["):
+            try:
+                yield json.loads(piece)
+            except (ValueError, RecursionError):
+                continue
+
+
+def _is_call(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(map(_is_call, value))
+    if not isinstance(value, dict):
+        return False
+    around = value.keys() & _AROUND
+    if len(around) == 1 and value.keys() <= around | _BESIDE and isinstance(value[next(iter(around))], dict | list):
+        return _is_call(value[next(iter(around))])
+    names, arguments = value.keys() & _NAMES, value.keys() & _ARGUMENTS
+    named = len(names) == 1 and isinstance(value[next(iter(names))], str)
+    return named and len(arguments) == 1 and value.keys() <= names | arguments | _BESIDE
