@@ -14,7 +14,7 @@ from haru_fsm.conversation import Event, ResultStatus, ToolsRequested, Trip
 from haru_fsm.guards.trail import REPLIES, Exchange, OfTrail, Trail, nearly_the_same
 
 EMPTY = frozenset({"", "[]", "{}", "()", "None", "null", "0"})
-"""Results that say that nothing was found, as text."""
+"""Values that say that nothing was found, as text."""
 LONG = 64
 """Characters of a result from which on it is not by chance that another call has brought the same."""
 
@@ -152,8 +152,14 @@ def _tells_nothing(exchange: Exchange) -> bool:
 
 
 def _empty_or_long(value: object) -> bool:
-    text = str(value).strip()
-    return text in EMPTY or len(text) >= LONG
+    return _is_empty(value) or len(str(value).strip()) >= LONG
+
+
+def _is_empty(value: object) -> bool:
+    """Nothing was found, however it is wrapped: [], {"orders": []}, {"items": [], "total": 0}."""
+    if isinstance(value, dict):
+        return all(map(_is_empty, value.values()))
+    return all(map(_is_empty, value)) if isinstance(value, list) else str(value).strip() in EMPTY
 
 
 def _tools(asked: ToolsRequested) -> frozenset[str]:

@@ -283,6 +283,17 @@ def test_the_same_observation_under_nearly_the_same_arguments_is_no_progress() -
     assert judged(NoProgress(3, 5), journal(*varied(100, 101)), again) is None
 
 
+@pytest.mark.parametrize("nothing", [[], {}, None, {"orders": []}, {"items": [], "total": 0}, {"page": {"rows": []}}])
+def test_nothing_is_nothing_however_it_is_wrapped(nothing) -> None:
+    pages = [
+        event for page in range(1, 4) for event in exchange("list_orders", {"customer": "C-77", "page": page}, nothing)
+    ]
+    again = calls(("list_orders", {"customer": "C-77", "page": 4}))
+    assert judged(NoProgress(3, 5), journal(*pages), again)
+    found = [event for page in range(1, 4) for event in exchange("list_orders", {"page": page}, {"orders": [1]})]
+    assert judged(NoProgress(3, 5), journal(*found), again) is None
+
+
 def test_moving_pages_and_changing_results_are_progress() -> None:
     pages = [event for page in range(6) for event in exchange("list_orders", {"page": page}, f"page {page}")]
     assert judged(NoProgress(3, 5), journal(*pages), calls(("list_orders", {"page": 6}))) is None
