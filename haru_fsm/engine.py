@@ -277,8 +277,8 @@ class Engine:
         """Take in a history that another loop has made: Gemini contents, as dictionaries or google-genai objects.
 
         It is repaired into a valid one. Where its last turn is the customer's, the run that answers it is left
-        unfinished: `resume` finishes it. Raises SettingsError (no list of turns, or an empty one), UnknownCustomer, ConversationMoved
-        (the conversation exists already).
+        unfinished: `resume` finishes it. Raises SettingsError (no list of turns, or an empty one), UnknownCustomer,
+        ConversationMoved (the conversation exists already).
         """
         session = self.app.session(checked("customer's number", customer_id))
         history, repairs = repaired(contents)
