@@ -44,8 +44,7 @@ def _connected(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
         return sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
-            f"The database {path} cannot be opened: {in_words(error)}. "
-            "Check that its folder exists and may be written."
+            f"The database {path} cannot be opened: {in_words(error)}. Check that its folder exists and may be written."
         ) from error
 
 
