@@ -22,18 +22,20 @@ from haru_fsm.worker import Watcher
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One message of one customer, for one conversation, which need not be there yet."""
+    """One message of one customer, for one conversation, which need not be there yet, or is `new`."""
 
     conversations: Conversations
     message: MessageReceived
     customer_id: str
     conversation_id: str
     watch: Watcher | None = None
+    new: bool = False
+    """Its conversation has an id that was made up for it, so nobody need look for it."""
 
     async def answered(self) -> Run:
         """The run that this message comes to. What moves meanwhile is looked at again."""
         while True:
-            record = await self.conversations.parts.store.load(self.conversation_id)
+            record = None if self.new else await self.conversations.parts.store.load(self.conversation_id)
             run = await (self._begun() if record is None else self._met(record))
             if run is not None:
                 return run

@@ -121,8 +121,9 @@ class Engine:
         """
         message = self._message(text, message_id)
         self.app.session(checked("customer's number", customer_id))
+        new = not conversation_id and message_id is None
         conversation_id = _conversation(conversation_id) or _conversation_for(customer_id, message_id)
-        return await Arrival(self._conversations, message, customer_id, conversation_id, watch).answered()
+        return await Arrival(self._conversations, message, customer_id, conversation_id, watch, new).answered()
 
     async def resume(self, conversation_id: str, *, watch: Watcher | None = None) -> Run:
         """Carry an unfinished run on to its ending; a conversation at rest is returned as it is.

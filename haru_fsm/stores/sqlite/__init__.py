@@ -2,11 +2,13 @@
 
 The disk must be a local POSIX one: SQLite's locks do not hold over a network.
 
-    store       the store as the engine sees it
-    opening     a connection to the file, and its tables
-    writer      the thread, and its transactions
-    writing     what an append, a note and a ticket put into the tables
-    reading     how a conversation comes out of them
+    store           the store as the engine sees it
+    opening         a connection to the file, and its tables
+    hand            a thread with a connection: one writes, one reads
+    transactions    what is written together, and what becomes of it where one write fails
+    writing         what an append, a note and a ticket put into the tables
+    reading         how a conversation comes out of them
+    faults          SQLite's errors as ours
 """
 
 from haru_fsm.stores.sqlite.store import SQLiteStore

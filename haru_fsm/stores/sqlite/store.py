@@ -7,26 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
 from haru_fsm import leases
 from haru_fsm.conversation import Conversation, Ticket
 from haru_fsm.errors import StoreError
 from haru_fsm.stores import Outcome, Record, Started, StoredTicket, Summary
 from haru_fsm.stores.journal import damaged
-from haru_fsm.stores.sqlite.faults import FAILURES, is_damage, translated
+from haru_fsm.stores.sqlite.faults import is_damage
 from haru_fsm.stores.sqlite.garbage import uncollected
+from haru_fsm.stores.sqlite.hand import Hand
 from haru_fsm.stores.sqlite.opening import opened
 from haru_fsm.stores.sqlite.reading import SUMMARY, lenient, load, stored, summary_of
-from haru_fsm.stores.sqlite.writer import Writer
+from haru_fsm.stores.sqlite.transactions import commit, read
 from haru_fsm.stores.sqlite.writing import Head, Lease, add_note, file, note, place, put
 
-T = TypeVar("T")
 BUSY_TIMEOUT_S = 5.0
 RENEW_S = 2.0
 PRUNABLE = (
@@ -50,29 +47,12 @@ class SQLiteStore:
         self._now = now
         self._busy_timeout_s = busy_timeout_s
         self._lease_s = 15.0
-        self._writer = Writer(self._open, self._renew, RENEW_S)
-        self._readers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="haru-reader")
-        self._local = threading.local()
+        self._writer = Hand("haru-writer", self._open, commit, idle=self._renew, idle_s=RENEW_S)
+        self._reader = Hand("haru-reader", self._open_for_reading, read)
         self._heads: dict[str, Head] = {}
         """Where the conversations stand that this process is moving: an append need not look it up again."""
 
     # -- connections
-
-    async def _read(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._reading, job)
-
-    def _reading(self, job: Callable[[sqlite3.Connection], T]) -> T:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        try:
-            if connection is None:
-                connection = self._local.connection = self._open_for_reading()
-            connection.execute("BEGIN")
-            try:
-                return job(connection)
-            finally:
-                connection.execute("ROLLBACK")
-        except FAILURES as error:
-            raise translated(error) from error
 
     def _open(self) -> sqlite3.Connection:
         return opened(self.path, self._busy_timeout_s)
@@ -88,16 +68,7 @@ class SQLiteStore:
     def close(self) -> None:
         """Finish what is queued and let go of the file."""
         self._writer.stop()
-        if self._readers is not None:
-            self._readers.submit(self._close_reader).result()
-            self._readers.shutdown()
-            self._readers = ThreadPoolExecutor(max_workers=1, thread_name_prefix="haru-reader")
-
-    def _close_reader(self) -> None:
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        self._reader.stop()
 
     # -- moving a conversation
 
@@ -124,7 +95,7 @@ class SQLiteStore:
             return put(connection, conversation, new, before, Lease(owner, over, now, now + lease_s))
 
         try:
-            self._heads[conversation.conversation_id] = await self._writer.write(job)
+            self._heads[conversation.conversation_id] = await self._writer.do(job)
         except BaseException:
             self._heads.pop(conversation.conversation_id, None)
             raise
@@ -133,7 +104,7 @@ class SQLiteStore:
 
     async def release(self, conversation_id: str, owner: str) -> None:
         self._heads.pop(conversation_id, None)
-        await self._writer.write(
+        await self._writer.do(
             lambda connection: (
                 connection.execute(
                     "UPDATE conversations SET owner = NULL, lease_until = 0 WHERE conversation_id = ? AND owner = ?",
@@ -148,10 +119,12 @@ class SQLiteStore:
             return
         until = self._now() + self._lease_s
         marks = ",".join("?" * len(owners))
-        connection.execute(
-            f"UPDATE conversations SET lease_until = ? WHERE owner IN ({marks})",
-            (until, *owners),
-        )
+        try:
+            connection.execute(f"UPDATE conversations SET lease_until = ? WHERE owner IN ({marks})", (until, *owners))
+        except sqlite3.Error:
+            # A renewal that fails is tried again in a moment; the owner's next commit finds out if it was too late.
+            if connection.in_transaction:
+                connection.rollback()
 
     # -- the ledger
 
@@ -164,7 +137,7 @@ class SQLiteStore:
                 raise StoreError(f"Conversation {conversation_id} is not in the store; its ledger cannot be written.")
             return note(connection, row[0], call, what)
 
-        return bool(await self._writer.write(job))
+        return await self._writer.do(job)
 
     # -- tickets
 
@@ -175,8 +148,7 @@ class SQLiteStore:
                 add_note(connection, filed.ticket_id, ticket.summary)
             return filed
 
-        filed: Ticket = self._writer.write_blocking(job)
-        return filed
+        return self._writer.do_blocking(job)
 
     async def tickets(self, *, conversation_id: str | None = None, open_only: bool = False) -> Sequence[StoredTicket]:
         def job(connection: sqlite3.Connection) -> list[StoredTicket]:
@@ -187,7 +159,7 @@ class SQLiteStore:
             ).fetchall()
             return [ticket for row in rows if (ticket := stored(row)) is not None]
 
-        return await self._read(lambda connection: lenient(connection, job))
+        return await self._reader.do(lambda connection: lenient(connection, job))
 
     async def prune(self, before: float) -> int:
         def job(connection: sqlite3.Connection) -> int:
@@ -201,7 +173,7 @@ class SQLiteStore:
                 connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
             return len(rows)
 
-        return int(await self._writer.write(job))
+        return await self._writer.do(job)
 
     # -- reading
 
@@ -215,7 +187,7 @@ class SQLiteStore:
                     raise
                 raise damaged(conversation_id, str(error)) from error
 
-        return await self._read(job)
+        return await self._reader.do(job)
 
     async def faults(self) -> Sequence[str]:
         def job(connection: sqlite3.Connection) -> list[str]:
@@ -224,7 +196,7 @@ class SQLiteStore:
             unread = [f"Ticket {number} cannot be read." for number, *row in rows if stored(row) is None]
             return [fault for fault in found if fault != "The database: ok"] + unread
 
-        return await self._read(lambda connection: lenient(connection, job))
+        return await self._reader.do(lambda connection: lenient(connection, job))
 
     async def conversations(
         self, *, unfinished: bool = False, customer_id: str | None = None, limit: int | None = None
@@ -237,7 +209,7 @@ class SQLiteStore:
             ).fetchall()
             return [summary_of(row) for row in rows]
 
-        return await self._read(lambda connection: lenient(connection, job))
+        return await self._reader.do(lambda connection: lenient(connection, job))
 
 
 def _index(conversation: Conversation, seq: int) -> int:

@@ -1,0 +1,158 @@
+"""A thread that does errands on a connection of its own: those that have come in together, together.
+
+SQLite's calls block, so no event loop makes them. Whoever sends an errand waits for it without blocking anybody, and
+hears of it when all that came in together is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from haru_fsm.errors import HaruError, StoreError
+from haru_fsm.foreign import in_words
+
+T = TypeVar("T")
+Job = Callable[[sqlite3.Connection], Any]
+
+TOGETHER = 256
+"""Errands that are taken at once."""
+
+
+@dataclass(slots=True)
+class Errand:
+    """A job, and what has come of it."""
+
+    job: Job
+    waiter: asyncio.Future[Any] | Future[Any]
+    loop: asyncio.AbstractEventLoop | None
+    value: Any = None
+    error: BaseException | None = None
+
+    def deliver(self) -> None:
+        """Tell whoever waits, if anybody still does."""
+        if self.waiter.cancelled() or self.waiter.done():
+            return
+        if self.error is None:
+            self.waiter.set_result(self.value)
+        else:
+            self.waiter.set_exception(self.error)
+
+
+class Hand:
+    """The thread. `serve` does what has come in together, and notes on each errand what came of it.
+
+    `idle` is called with the connection every `idle_s` seconds or so, whether or not there is something to do.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[], sqlite3.Connection],
+        serve: Callable[[sqlite3.Connection, Sequence[Errand]], None],
+        *,
+        idle: Job | None = None,
+        idle_s: float | None = None,
+    ) -> None:
+        self.idle_s = idle_s
+        self._name = name
+        self._connect = connect
+        self._serve = serve
+        self._idle = idle
+        self._queue: SimpleQueue[Errand | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    async def do(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        """The job's value. Raises what it raised, or StoreError."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[T] = loop.create_future()
+        self._put(Errand(job, waiter, loop))
+        return await waiter
+
+    def do_blocking(self, job: Callable[[sqlite3.Connection], T], timeout_s: float = 30.0) -> T:
+        """The same for a caller without an event loop."""
+        waiter: Future[T] = Future()
+        self._put(Errand(job, waiter, None))
+        return waiter.result(timeout_s)
+
+    def _put(self, errand: Errand) -> None:
+        if self._thread is None:
+            with self._lock:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                    self._thread.start()
+        self._queue.put(errand)
+
+    def stop(self) -> None:
+        """Finish what is queued, let go of the connection and end the thread."""
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+            self._thread = None
+
+    # -- in the thread
+
+    def _run(self) -> None:
+        connection: sqlite3.Connection | None = None
+        idled = time.monotonic()
+        while True:
+            errands, stopping = self._gather()
+            try:
+                connection = connection or self._connect()
+            except (sqlite3.Error, HaruError, OSError) as error:
+                for errand in errands:
+                    errand.error = error if isinstance(error, HaruError) else StoreError(in_words(error))
+            else:
+                if errands:
+                    self._serve(connection, errands)
+                if self._idle is not None and self.idle_s is not None and time.monotonic() - idled >= self.idle_s:
+                    idled = time.monotonic()
+                    self._idle(connection)
+            _deliver(errands)
+            if stopping:
+                if connection is not None:
+                    connection.close()
+                return
+
+    def _gather(self) -> tuple[list[Errand], bool]:
+        """What has come in, and whether to stop after it."""
+        errands: list[Errand] = []
+        try:
+            next_one = self._queue.get(timeout=self.idle_s)
+            while next_one is not None:
+                errands.append(next_one)
+                if len(errands) >= TOGETHER:
+                    return errands, False
+                next_one = self._queue.get_nowait()
+        except Empty:
+            return errands, False
+        return errands, True
+
+
+def _deliver(errands: Sequence[Errand]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[Errand]] = defaultdict(list)
+    for errand in errands:
+        if errand.loop is None:
+            errand.deliver()
+        else:
+            by_loop[errand.loop].append(errand)
+    for loop, ours in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_deliver_all, ours)
+        except RuntimeError:
+            # The loop is closed: nobody waits any more. What was committed stays.
+            continue
+
+
+def _deliver_all(errands: Sequence[Errand]) -> None:
+    for errand in errands:
+        errand.deliver()

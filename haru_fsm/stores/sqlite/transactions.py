@@ -1,0 +1,88 @@
+"""What is read or written together: one transaction for all writes that have come in, one for each read.
+
+Alone, a write costs its fsync. Two hundred conversations share one: while a commit is on its way to the disk, the next
+writes gather, and go in the next transaction. A write that fails takes nothing of its neighbours with it. Nobody is
+told of success before the commit is on the disk.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+
+from haru_fsm.stores.sqlite.faults import FAILURES, translated
+from haru_fsm.stores.sqlite.hand import Errand
+
+ATTEMPTS = 5
+"""How often a transaction that the disk or a lock refused is tried again, with growing pauses (about 1.5 s in all,
+beside SQLite's own wait for locks)."""
+PASSING = ("locked", "busy", "disk i/o error", "interrupted")
+
+
+def read(connection: sqlite3.Connection, errands: Sequence[Errand]) -> None:
+    """Each reads what was committed when it began."""
+    for errand in errands:
+        try:
+            connection.execute("BEGIN")
+            try:
+                errand.value = errand.job(connection)
+            finally:
+                connection.execute("ROLLBACK")
+        except Exception as error:
+            errand.error = translated(error) if isinstance(error, FAILURES) else error
+
+
+def commit(connection: sqlite3.Connection, errands: Sequence[Errand]) -> None:
+    """All of them in one transaction, tried again where the disk or a lock refuses it for the moment."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return _at_once(connection, errands)
+        except FAILURES as error:
+            _roll_back(connection)
+            passing = any(word in str(error).lower() for word in PASSING)
+            if not passing or attempt == ATTEMPTS - 1:
+                for errand in errands:
+                    errand.error = translated(error)
+                return None
+            time.sleep(0.05 * 2**attempt)
+
+
+def _at_once(connection: sqlite3.Connection, errands: Sequence[Errand]) -> None:
+    """Where one fails, all once more, each in a savepoint of its own: savepoints cost as much as some writes."""
+    connection.execute("BEGIN IMMEDIATE")
+    for errand in errands:
+        _do(connection, errand)
+        if errand.error is not None:
+            connection.execute("ROLLBACK")
+            return _one_by_one(connection, errands) if len(errands) > 1 else None
+    connection.execute("COMMIT")
+
+
+def _one_by_one(connection: sqlite3.Connection, errands: Sequence[Errand]) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    for errand in errands:
+        connection.execute("SAVEPOINT one")
+        _do(connection, errand)
+        if errand.error is not None:
+            connection.execute("ROLLBACK TO one")
+        connection.execute("RELEASE one")
+    connection.execute("COMMIT")
+
+
+def _do(connection: sqlite3.Connection, errand: Errand) -> None:
+    """Do a job. What the database itself cannot do now is raised: it concerns the whole transaction."""
+    try:
+        errand.value, errand.error = errand.job(connection), None
+    except sqlite3.OperationalError:
+        raise
+    except Exception as error:
+        errand.error = translated(error) if isinstance(error, FAILURES) else error
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    try:
+        connection.rollback()
+    except sqlite3.Error:
+        # Some errors (a full disk) have rolled back already.
+        return
