@@ -163,7 +163,7 @@ class History(NamedTuple):
     ) -> History:
         """One more content."""
         return History(
-            (*self.contents, content),
+            self.contents + (content,),  # noqa: RUF005 - unpacking would copy them twice
             calls,
             {},
             self.output_chars,
@@ -191,7 +191,7 @@ class History(NamedTuple):
         if not parts:
             return self
         history = self._closed()
-        if not history.contents or any("functionCall" in part for part in parts):
+        if calls or not history.contents or any("functionCall" in part for part in parts):
             history = history._user_last()
         counted = None if event is None else _counted(event, history.size)
         return history._then(content, sum(map(size_of, parts)), calls, asked, counted)

@@ -278,7 +278,7 @@ class Workflow:
             customer_id=conversation.customer_id,
             state=cursor.state,
             resting=row.rests,
-            steps=(*conversation.steps, step),
+            steps=conversation.steps + (step,),  # noqa: RUF005 - unpacking would copy them twice
             memos=self.folds.after(conversation.memos, step, conversation.run),
             parent=conversation.parent,
             rehearsal=conversation.rehearsal,
