@@ -1,0 +1,78 @@
+"""Writes that come in together go in one transaction, and one that fails takes nothing of its neighbours with it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from haru_fsm.conversation import ModelFailed, TicketOpened
+from haru_fsm.errors import ConversationMoved, StoreError
+from haru_fsm.stores.sqlite import SQLiteStore
+from tests.tables import SMALL, a_ticket, received, stepped
+
+FATES = st.sampled_from(["moves", "stale", "its ticket is taken", "files a ticket"])
+
+
+def _next(name: str, fate: str):
+    """A conversation's next append, and the step that it says it goes on from."""
+    first = received(name)
+    if fate in ("moves", "stale"):
+        return stepped(first, "ok"), 1 if fate == "moves" else 3
+    failed = SMALL.advance(first, ModelFailed(reason="empty"))
+    key, number = (f"{name}/1", f"HT-{name}") if fate == "files a ticket" else ("taken/1", "HT-mine")
+    return SMALL.advance(
+        failed, TicketOpened(ticket=a_ticket(ticket_id=number, key=key, conversation_id=name), notice="")
+    ), 1
+
+
+@given(st.lists(FATES, min_size=2, max_size=12))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_write_that_fails_takes_nothing_of_its_neighbours(tmp_path_factory, fates: list[str]) -> None:
+    asyncio.run(_together(tmp_path_factory.mktemp("together") / "haru.db", fates))
+
+
+async def _together(path: Path, fates: list[str]) -> None:
+    store = SQLiteStore(path)
+    names = [f"c-{index}" for index in range(len(fates))]
+    for name in names:
+        await store.append(received(name), expected_seq=0, owner="me", over=None, lease_s=15)
+    store.file_ticket(a_ticket(ticket_id="HT-theirs", key="taken/1", conversation_id="elsewhere"))
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")  # whoever writes now waits, and the others gather behind
+        waiting = [
+            asyncio.ensure_future(store.append(moved, expected_seq=seq, owner="me", over=None, lease_s=15))
+            for moved, seq in map(_next, names, fates)
+        ]
+        while store._writer._queue.qsize() < len(fates) - 1:
+            await asyncio.sleep(0)
+        holder.execute("ROLLBACK")
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    for name, fate, outcome in zip(names, fates, outcomes, strict=True):
+        record = await store.load(name)
+        fails = fate in ("stale", "its ticket is taken")
+        assert isinstance(outcome, ConversationMoved) if fails else outcome is None, (fate, outcome)
+        assert record is not None
+        assert record.steps == (received(name) if fails else _next(name, fate)[0]).steps
+        assert (record.open_ticket is not None) == (fate == "files a ticket")
+    assert await store.faults() == []
+    await store.aclose()
+
+
+async def test_a_reader_that_fails_takes_nothing_of_its_neighbours(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "haru.db")
+    await store.append(received("c-1"), expected_seq=0, owner="me", over=None, lease_s=15)
+    read = [
+        store.load("c-1"),
+        store._reader.do(lambda connection: connection.execute("SELECT * FROM nothing")),
+        store.load("c-1"),
+    ]
+    first, failed, last = await asyncio.gather(*read, return_exceptions=True)
+    assert isinstance(failed, StoreError)
+    assert first == last
+    assert first is not None
+    await store.aclose()
