@@ -59,8 +59,9 @@ def test_python_runs(block: Block, tmp_path: Path, environment: dict[str, str]) 
 
 @pytest.mark.parametrize("document", CONSOLES)
 def test_what_is_typed_prints_what_is_said(document: str, tmp_path: Path, environment: dict[str, str]) -> None:
-    """A document from its first prompt to its last, in one shell."""
+    """A document from its first prompt to its last, in one shell. The starter's own memory is left as it was."""
     ids: dict[str, str] = {}
+    memory = sorted(path.name for path in (ROOT / "memory_store").iterdir())
     typed = [(block, line) for block in blocks(document, "console") for line in session(block)]
     for block, line in typed:
         if line.command.startswith("export "):
@@ -68,6 +69,7 @@ def test_what_is_typed_prints_what_is_said(document: str, tmp_path: Path, enviro
             environment[name] = value
         else:
             ids |= _played(f"{block}: {line.command}", line, ids, tmp_path, environment)
+    assert sorted(path.name for path in (ROOT / "memory_store").iterdir()) == memory
 
 
 def _played(where: str, typed: Typed, ids: dict[str, str], folder: Path, environment: dict[str, str]) -> dict[str, str]:
