@@ -10,6 +10,7 @@ ROOT = Path(__file__).parent.parent.parent
 FACES = ("README.md", "README.ko.md")
 PROMPT = "$ "
 
+_NAME = re.compile(r"# (\w+\.py)\n")
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -37,6 +38,17 @@ class Typed:
 def documents() -> list[str]:
     """Every document that we write for people, by its name in the repository."""
     return sorted([*FACES, "CHANGELOG.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))])
+
+
+def write_files(document: str, folder: Path) -> list[Path]:
+    """Its blocks that are files, for their first line is a comment with a name: written where they belong."""
+    written: list[Path] = []
+    for block in blocks(document, "python"):
+        if named := _NAME.match(block.text):
+            path = folder / named[1]
+            path.write_text(block.text, "utf-8")
+            written.append(path)
+    return written
 
 
 def prose(document: str) -> str:

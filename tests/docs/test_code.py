@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.reading import ROOT, Block, Typed, blocks, documents, session
+from tests.docs.reading import ROOT, Block, Typed, blocks, documents, session, write_files
 
 PYTHON = [block for document in documents() for block in blocks(document, "python")]
 CONSOLES = [document for document in documents() if document != "README.ko.md" and blocks(document, "console")]
@@ -20,30 +19,9 @@ MINTED = re.compile(r"c-[0-9a-f]{10}|HT-[0-9]{10}")
 """Ids of conversations and tickets, which are new in each run."""
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """A shell of its own: `haru` on its path, no keys, no settings, a database in its folder."""
-    haru = tmp_path / "bin" / "haru"
-    haru.parent.mkdir()
-    haru.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m haru_fsm "$@"\n')
-    haru.chmod(0o755)
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("HARU_", "GEMINI_", "GOOGLE_", "OPENAI_"))
-    }
-    return {
-        **kept,
-        "PATH": f"{haru.parent}{os.pathsep}{kept.get('PATH', '')}",
-        "PYTHONPATH": str(ROOT),
-        "PYTHONUNBUFFERED": "1",
-        "COLUMNS": "140",
-        "HARU_DATABASE_URL": f"sqlite:///{tmp_path / 'haru.db'}",
-    }
-
-
 @pytest.mark.parametrize("block", PYTHON, ids=str)
 def test_python_runs(block: Block, tmp_path: Path, environment: dict[str, str]) -> None:
+    write_files(block.document, tmp_path)
     script = tmp_path / "block.py"
     script.write_text(block.text, "utf-8")
     ended = subprocess.run(
@@ -60,6 +38,7 @@ def test_python_runs(block: Block, tmp_path: Path, environment: dict[str, str]) 
 @pytest.mark.parametrize("document", CONSOLES)
 def test_what_is_typed_prints_what_is_said(document: str, tmp_path: Path, environment: dict[str, str]) -> None:
     """A document from its first prompt to its last, in one shell. The starter's own memory is left as it was."""
+    write_files(document, tmp_path)
     ids: dict[str, str] = {}
     memory = sorted(path.name for path in (ROOT / "memory_store").iterdir())
     typed = [(block, line) for block in blocks(document, "console") for line in session(block)]

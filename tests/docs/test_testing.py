@@ -1,4 +1,4 @@
-"""The test files of docs/testing.md are run as tests, by a pytest of their own with the plugin."""
+"""The test files of docs/testing.md and docs/migrate.md are run as tests, by a pytest of their own with the plugin."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.reading import ROOT, Block, blocks
+from tests.docs.reading import ROOT, Block, blocks, write_files
 
-FILES = [block for block in blocks("docs/testing.md", "python") if block.text.startswith("# test_")]
+DOCUMENTS = ("docs/testing.md", "docs/migrate.md")
+FILES = [block for name in DOCUMENTS for block in blocks(name, "python") if block.text.startswith("# test_")]
 
 
 @pytest.mark.parametrize("block", FILES, ids=str)
 def test_the_test_files_pass(block: Block, tmp_path: Path) -> None:
+    write_files(block.document, tmp_path)
     name = block.text.splitlines()[0].removeprefix("# ")
-    (tmp_path / name).write_text(block.text, "utf-8")
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "haru_fsm.testing.plugin", name],
         cwd=tmp_path,
@@ -31,4 +32,4 @@ def test_the_test_files_pass(block: Block, tmp_path: Path) -> None:
 
 
 def test_there_are_such_files() -> None:
-    assert len(FILES) == 2
+    assert [block.document for block in FILES] == ["docs/testing.md"] * 2 + ["docs/migrate.md"]
