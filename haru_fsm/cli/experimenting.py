@@ -41,9 +41,12 @@ def experiment(
     A grid of limits of the app's own table and the classic rules judge the same recordings: what they save, which
     successes they stop, which true loops they end. Writes a table, a CSV and a plot.
     """
+    from haru_fsm.lab.picture import require_plots
     from haru_fsm.lab.plan import read_plan
 
     plan, given = read_plan(file), Given(app)
+    if plan.sources and not no_plot:
+        require_plots()
     folder = out if out is not None else file.parent
     outcomes, lived = run(_carried_out(plan, given))
     written = _write(plan, outcomes, lived, folder / file.stem, plot=not no_plot)

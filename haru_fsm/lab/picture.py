@@ -21,16 +21,25 @@ PANELS = (
 )
 
 
+def require_plots() -> None:
+    """Raises SettingsError where matplotlib is not installed: to be asked before the work, not after it."""
+    try:
+        import matplotlib.figure  # noqa: F401 - only whether it is there
+    except ImportError as error:
+        raise SettingsError(
+            "The plot needs matplotlib: pip install 'haru-fsm[lab]', or leave it out with --no-plot."
+        ) from error
+
+
 def draw(outcomes: Sequence[Outcome], path: Path, title: str) -> None:
     """Write the plot as PNG: one curve for each family of settings, one point for each classic rule.
 
     Raises SettingsError where matplotlib is not installed.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise SettingsError("The plot needs matplotlib: pip install 'haru-fsm[lab]', or leave it out.") from error
+    require_plots()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(13, 6), layout="constrained")
     FigureCanvasAgg(figure)
     for place, (name, label) in enumerate(PANELS, 1):

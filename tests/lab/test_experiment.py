@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,17 @@ def test_sources_without_data_say_what_to_do(
     assert all(word in said.err for word in told), said.err
     assert "Errno" not in said.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.jsonl", "plan.toml"]
+
+
+def test_without_matplotlib_it_is_said_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)  # type: ignore[arg-type]
+    file = str(plan(tmp_path, PLAN))
+    assert main(["experiment", file, "--app", str(ROOT)]) == 2
+    assert "--no-plot" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.csv"))
+    assert main(["experiment", file, "--app", str(ROOT), "--no-plot"]) == 0
 
 
 def test_the_halves_are_each_others_rest(tmp_path: Path) -> None:
