@@ -23,6 +23,7 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.errors import DeskUnavailable
 from haru_fsm.execution import Executor, Ledger
+from haru_fsm.foreign import in_words
 from haru_fsm.limits import Limits
 from haru_fsm.models import Model, ModelRequest
 from haru_fsm.progress import Progress
@@ -196,7 +197,8 @@ class Services:
                 attempt += 1
                 if attempt == DESK_ATTEMPTS:
                     raise DeskUnavailable(
-                        f"Conversation {ticket.conversation_id}: the ticket desk did not take the ticket ({error!r}). "
+                        f"Conversation {ticket.conversation_id}: the ticket desk did not take the ticket "
+                        f"({type(error).__name__}: {in_words(error)}). "
                         "The run waits; `haru resume` tries again under the same key."
                     ) from error
                 await self.clock.sleep(DESK_PAUSE_S * 2**attempt)

@@ -35,6 +35,7 @@ from haru_fsm.ids import checked
 from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, Store, StoredTicket
 
 KIND = "haru_fsm export"
+NO_EXPORT = "This is no export of haru_fsm: its first line does not say so. Give a file that `haru export` has written."
 _STEPS = TypeAdapter(tuple[Step, ...])
 
 
@@ -159,7 +160,7 @@ def _checked(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
         content = _content(line, number)
         if number == 1:
             if content.get("kind") != KIND:
-                raise SettingsError("This is no export of haru_fsm: its first line does not say so.")
+                raise SettingsError(NO_EXPORT)
             if content.get("format", 0) > FORMAT:
                 raise FormatTooNew(
                     f"The export has format {content['format']}, newer than this haru_fsm knows. Update it."
@@ -179,7 +180,11 @@ def _content(line: str, number: int) -> dict[str, Any]:
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         whole = wrapped["digest"] == _digest(text)
     except (ValueError, KeyError, TypeError) as error:
-        raise SettingsError(f"Line {number} of the export cannot be read: {error}. Nothing was stored.") from error
+        if number == 1:
+            raise SettingsError(NO_EXPORT) from error
+        raise SettingsError(
+            f"Line {number} of the export cannot be read: it was cut off or changed. Nothing was stored."
+        ) from error
     if not whole:
         raise SettingsError(f"Line {number} of the export does not fit its digest: it was changed. Nothing was stored.")
     return content
@@ -201,7 +206,7 @@ async def _store(store: Store, content: dict[str, Any]) -> bool:
         )
     except (ValidationError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise SettingsError(
-            f"Conversation {content.get('conversation_id')} of the export cannot be read: {error!r}. "
+            f"Conversation {content.get('conversation_id')} of the export cannot be read: {_what(error)}. "
             "It was not stored, nor what comes after it."
         ) from error
     known = await store.load(conversation.conversation_id)
@@ -219,6 +224,14 @@ async def _store(store: Store, content: dict[str, Any]) -> bool:
     if new or (known is not None and _same(known.steps, steps)):
         tickets.file_rest(store)
     return new
+
+
+def _what(error: Exception) -> str:
+    """What is wrong with a conversation, in few words."""
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"it lacks {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
 
 
 async def _add(

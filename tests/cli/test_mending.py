@@ -64,6 +64,14 @@ def test_export_and_import(haru: Haru, empty: Path, conversation: str) -> None:
     assert haru("import", "nothing.jsonl").code == 2
 
 
+@pytest.mark.parametrize("text", ["# Notes\n", "", "[]\n", '{"digest": 1}\n'])
+def test_what_is_no_export_is_said_to_be_none(haru: Haru, empty: Path, text: str) -> None:
+    (empty / "notes.md").write_text(text, "utf-8")
+    refused = haru("import", "notes.md")
+    assert refused.code == 2
+    assert "This is no export of haru_fsm" in refused.complaint
+
+
 @pytest.fixture
 def broken(haru: Haru, empty: Path, conversation: str) -> str:
     """Another conversation, whose journal has lost a step."""
