@@ -67,6 +67,8 @@ def _beside(situation: Situation, goal: Tool, tools: Sequence[Tool]) -> list[Par
 
 def _of_the_thing(situation: Situation, goal: Tool, tools: Sequence[Tool]) -> Iterator[Part]:
     """For a question about the rules that names a thing by its number: what there is to say of that very thing."""
+    if not situation.ids and situation.pointed_at is not None:
+        situation = replace(situation, question=f"{situation.question} {situation.pointed_at}")
     if not situation.ids or goal.id_parameter is not None or POLICY not in goal.concepts:
         return
     tool = choose(situation, [each for each in tools if each.id_parameter is not None and not each.acts])

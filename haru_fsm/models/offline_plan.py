@@ -133,8 +133,12 @@ def _records(listed: Sequence[Seen], wanted: Parameter) -> list[JSON]:
 
 
 def _meant(records: Sequence[JSON], situation: Situation, goal: Tool) -> list[JSON]:
-    """The records that a question means. A part that names none means those that the whole message names."""
+    """The records that a question means: what was said last names them first. A part that names none means those that
+    the whole message names."""
     question, whole = situation.question, situation.context
+    last = matching(records, question.rpartition("\n")[2])
+    if len(last) < len(records) and not states(question):
+        return narrowed(last, question, goal)
     if whole and not states(whole) and len(matching(records, question)) == len(records):
         records = matching(records, whole)
     return narrowed(records, question, goal)

@@ -12,7 +12,18 @@ from typing import Any
 
 from haru_fsm.conversation import JSON
 from haru_fsm.json_safe import safe_text
-from haru_fsm.models.offline_words import AGREES, ASKS, says, state_named, states
+from haru_fsm.models.offline_words import (
+    AGREES,
+    ASKS,
+    ELLIPSIS,
+    ENOUGH,
+    GENERAL,
+    POINTS_BACK,
+    heard,
+    says,
+    state_named,
+    states,
+)
 
 READ_CHARS = 4_000
 """Characters of a message that are read: its two ends, where a longer one says what it wants."""
@@ -85,6 +96,13 @@ class Situation:
         ]
         return tuple(number for number, money in sorted(found, key=lambda each: not each[1]))
 
+    @cached_property
+    def pointed_at(self) -> str | None:
+        """The number of the one thing that was spoken of before, where the question points back at it."""
+        said = (value for seen in self.before for value in seen.args.values() if isinstance(value, str))
+        found = dict.fromkeys(value for value in said if _LETTERED_ID.fullmatch(value))
+        return next(iter(found)) if len(found) == 1 and POINTS_BACK.search(self.question) else None
+
     def called(self, name: str) -> tuple[Seen, ...]:
         """This question's calls of one tool."""
         return tuple(seen for seen in self.seen if seen.name == name)
@@ -155,10 +173,16 @@ def _whole_question(turns: Sequence[_Turn]) -> str:
             break
         if reply.text.endswith(OFFERS_PERSON) and AGREES.search(texts[0]):
             return _ends(f"{message.text}\n{WANTS_PERSON}")
-        if not reply.text.endswith(ASKS_BACK) or ASKS.search(texts[0]):
+        answers = reply.text.endswith(ASKS_BACK) and not (ASKS.search(texts[0]) or ENOUGH.search(texts[0]))
+        if not (answers or _goes_on(texts[0])):
             break  # not asked, or not answered: it is a question of its own
         texts.insert(0, message.text)
     return _ends("\n".join(texts))
+
+
+def _goes_on(text: str) -> bool:
+    """Whether a message names another thing and leaves out what is asked of it."""
+    return bool(ELLIPSIS.search(text)) and heard(text) <= GENERAL
 
 
 def _ends(text: str) -> str:

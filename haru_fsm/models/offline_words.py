@@ -37,7 +37,7 @@ CONCEPTS: Mapping[str, str] = {
     "person": "상담원, 상담사, 상담 직원, 상담 연결, 상담 신청, 상담 받, 담당자, 직원, 매니저, 문의 접수, 상담 티켓,"
     " 사람이랑, 사람과, 사람하고, 사람한테, 사람에게, 사람 연결, 사람 좀,"
     " person, human, agent, representative, ticket",
-    "policy": "정책, 규정, 기준, 방법, 어떻게, 가능, 되나요, 될까요, 됩니까, 며칠, 기간, 할 수 있,"
+    "policy": "정책, 규정, 기준, 방법, 어떻게, 어디서, 어디에서, 가능, 되나요, 될까요, 됩니까, 며칠, 기간, 할 수 있,"
     " policy, policies, rule, how do i",
     "fee": "배송비, 택배비, 배송료, 무료배송, 수수료, 추가 비용, fee",
     "product": "상품, 상품명, 제품, 물건, product",
@@ -54,7 +54,7 @@ CONCEPTS: Mapping[str, str] = {
     "payment": "결제, 할부, 무이자, payment",
     "hours": "운영 시간, 영업 시간, 상담 시간, 몇 시, 고객센터, opening hours",
     "lost": "분실, 사라졌, 없어졌, 못 받, 안 왔, 오배송, 잘못된 상품, 잘못된 물건, 잘못 왔, lost, wrong item",
-    "defect": "불량, 고장, 파손, 깨지, 깨져, 하자, defect, damage, broken",
+    "defect": "불량, 고장, 파손, 깨지, 깨져, 하자, defect, defective, damage, damaged, broken",
     "state: paid": "결제 완료, paid",
     "state: preparing": "상품 준비 중, 준비 중, preparing",
     "state: shipping": "배송 중, 배송되고, 배달 중, 오고 있, 오는 중, 가는 중, in transit, on its way, on the way",
@@ -76,7 +76,7 @@ STATE = "state: "
 
 WISHES = re.compile(
     r"주세요|주셔요|줘|달라|부탁|싶|할게|할래|원해|원합|신청|요청|바랍|하겠|시켜|접수|연결"
-    r"|\b(please|want|would like)\b|^\s*(cancel|return|change|issue)\b"
+    r"|\b(please|want|would like|'d like)\b|^\s*(cancel|return|change|issue)\b"
 )
 """Somebody wants something done (or told: see ASKS)."""
 ASKS = re.compile(
@@ -94,6 +94,13 @@ POINTS_BACK = re.compile(r"그거|그것|그걸|그 주문|이거|이것|이걸|
 AGREES = re.compile(r"^\s*(네+|넵|예|응|좋아요|그래요?|그렇게|부탁\S*|yes|ok)([\s,.!~]|$)", re.IGNORECASE)
 DECLINES = re.compile(r"^\s*(아니|괜찮|됐어|no\b)", re.IGNORECASE)
 GREETS = re.compile(r"^\s*(안녕|반가|hello|hi\b)", re.IGNORECASE)
+ELLIPSIS = re.compile(r"^\s*(그럼\s+|그러면\s+)?\S+(\s\S+)?(은|는)요?\s*[?.~]*\s*$")
+"""Names another thing, and means the question before: "텀블러는요?"."""
+ENOUGH = re.compile(
+    r"^\s*(아니(요|오|에요)?|됐(어요|습니다)|괜찮\S*|필요\s*없\S*|[\s,.!~])+$|^.{0,6}(감사|고마|고맙|thank).{0,12}$",
+    re.IGNORECASE,
+)
+"""Wants nothing more, and answers no question."""
 LEAVES = re.compile(r"^\s*(안녕히|잘 있|다음에 또|수고하세요\s*$|(good)?bye\b)", re.IGNORECASE)
 COMPLAINS = re.compile(r"화가|화나|짜증|불만|실망|최악|너무하|어이없|\b(angry|terrible|awful)\b", re.IGNORECASE)
 ASKS_WHO = re.compile(

@@ -345,6 +345,7 @@ async def test_an_act_and_a_question_beside_it(talk: Talk, question: str, calls:
         ("결제 금액 얼마였어요?", ["59,000원"]),
         ("최근에 뭐 샀어요?", ["무선 블루투스 이어폰"]),
         ("잘못된 상품이 왔어요", ["[택배 분실·오배송]"]),
+        ("I'd like to return my order", ["주문번호를 알려 주시겠어요?"]),
         ("친구 선물 추천해 주세요", ["선물 카드 세트"]),
     ],
 )
@@ -489,6 +490,28 @@ async def test_that_one_means_the_one_spoken_of(talk: Talk) -> None:
     await talk.say("HR20260726017 언제 와요?")
     await talk.say("그거 취소해 주세요")
     assert talk.calls == [("cancel_order", {"order_id": "HR20260726017"})]
+
+
+async def test_that_one_is_looked_at_when_a_rule_is_asked_for(talk: Talk) -> None:
+    await talk.say("이어폰 언제 오나요?")
+    await talk.say("그거 취소할 수 있나요?")
+    assert talk.calls[0] == (STATUS, {"order_id": "HR20260725002"})
+    assert [name for name, _ in talk.calls] == [STATUS, POLICIES]
+
+
+async def test_another_thing_means_the_question_before(talk: Talk) -> None:
+    await talk.say("버킷햇 언제 와요?")
+    assert "2026-07-28" in await talk.say("텀블러는요?")
+    assert talk.calls[-1] == (STATUS, {"order_id": "HR20260711064"})
+    await talk.say("쿠폰은요?")
+    assert talk.calls == [COUPONS]
+
+
+@pytest.mark.parametrize(("text", "told"), [("감사합니다", WELCOME), ("아니요, 됐어요", NO_MATTER)])
+async def test_who_wants_no_more_is_not_asked_again(talk: Talk, text: str, told: str) -> None:
+    assert (await talk.say("주문 취소해 주세요")).endswith("주문번호를 알려 주시겠어요?")
+    assert await talk.say(text) == told
+    assert talk.calls == []
 
 
 async def test_a_new_question_is_not_an_answer(talk: Talk) -> None:
