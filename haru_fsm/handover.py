@@ -98,6 +98,17 @@ def why_stopped(steps: tuple[Step, ...]) -> str:
 
 FAILURES: dict[str, str] = {
     FailureReason.EMPTY: "모델이 빈 답을 보냈습니다",
+    FailureReason.MALFORMED_CALL: "모델이 도구 호출을 잘못된 형식으로 보냈습니다",
+    FailureReason.UNEXPECTED_CALL: "모델이 허용되지 않은 도구 호출을 보냈습니다",
+    FailureReason.PARTIAL_CALL: "모델이 도구 호출을 끝까지 보내지 않았습니다",
+    FailureReason.CUT_OFF: "모델의 답이 길이 제한으로 잘렸습니다",
+    FailureReason.UNFINISHED: "모델의 답이 중간에 끊겼습니다",
+    FailureReason.RECITATION: "모델이 저작권 문제로 답을 멈추었습니다",
+    FailureReason.LANGUAGE: "모델이 지원하지 않는 언어입니다",
+    FailureReason.UNKNOWN_FINISH: "모델이 알 수 없는 이유로 답을 멈추었습니다",
+    FailureReason.UNREADABLE: "모델의 답을 읽을 수 없습니다",
+    FailureReason.TOO_LARGE: "대화가 모델이 읽을 수 있는 길이를 넘었습니다",
+    FailureReason.REPLAY: "재생할 답이 기록에 없습니다",
     FailureReason.PROMPT_BLOCKED: "메시지가 안전 정책에 의해 차단되었습니다",
     FailureReason.ANSWER_BLOCKED: "답변이 안전 정책에 의해 차단되었습니다",
     FailureReason.BAD_REQUEST: "모델이 요청을 거절했습니다",

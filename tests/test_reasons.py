@@ -7,9 +7,9 @@ import re
 import pytest
 
 from haru_fsm import guards
-from haru_fsm.conversation import Step, Trip
+from haru_fsm.conversation import FailureReason, Step, Trip
 from haru_fsm.guards import AllOf, AnyOf, Guard, Not
-from haru_fsm.handover import why_stopped
+from haru_fsm.handover import FAILURES, why_stopped
 from haru_fsm.machine import CHANGED, RESUMED_TOO_OFTEN
 from haru_fsm.models.scripted import calls
 from haru_fsm.reasons import REASONS, in_korean
@@ -79,6 +79,11 @@ def test_the_guard_the_figure_and_the_limit(tripped: Trip, told: str) -> None:
 )
 def test_a_guard_of_ones_own_keeps_its_authors_words(guard: str, because: str, told: str) -> None:
     assert in_korean(trip(guard, because, 2, 2)) == f"{told} (2회, 한도 2회) [{guard}]"
+
+
+def test_every_failure_of_a_model_has_its_words() -> None:
+    assert {*FAILURES} == {str(reason) for reason in FailureReason}
+    assert len({*FAILURES.values()}) == len(FAILURES)
 
 
 def test_a_ticket_says_it() -> None:
