@@ -8,6 +8,7 @@ reads. Whoever types the command is the person who approves it.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,6 +69,8 @@ def call(
         for repair in prepared.repairs:
             tell(f"repaired: {repair}")
         say_json(made.result.response)
+        if made.result.status != "done" and made.result.ran and not os.environ.get("HARU_DEBUG"):
+            tell("HARU_DEBUG=1 shows where it was raised.")
         tell(f"{made.result.status} after {made.result.took_ms:,} ms · {given.where_to_look(where)}")
         if made.run.ticket is not None:
             tell(f"ticket {made.run.ticket.ticket_id}: {made.run.stopped_by.because if made.run.stopped_by else ''}")

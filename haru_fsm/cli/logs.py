@@ -20,3 +20,5 @@ class OneLine(logging.Handler):
 def prepare_logs() -> None:
     """From here on nothing that is logged reaches standard error in another form."""
     logging.basicConfig(level=logging.WARNING, handlers=[OneLine()], force=True)
+    # What a tool has raised is the model's to deal with; whoever writes the tool wants to see where.
+    logging.getLogger("haru_fsm").setLevel(logging.DEBUG if os.environ.get("HARU_DEBUG") else logging.NOTSET)

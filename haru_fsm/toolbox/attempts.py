@@ -71,6 +71,7 @@ class Callee:
         if isinstance(error, NotDone):
             return Ended("not_done", results.failure(error, named=False, secrets=self.secrets))
         kind: Kind = "cancelled" if isinstance(error, _CANCELLED) else "raised"
+        _log.debug("the tool %s %s", self.name, kind, exc_info=error)
         return Ended(kind, results.failure(error, secrets=self.secrets))
 
 

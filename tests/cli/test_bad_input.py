@@ -83,6 +83,22 @@ def test_a_tool_that_finds_no_file_says_so_in_words(haru: Haru, tmp_path: Path) 
     assert "Errno" not in called.out + called.err
 
 
+def test_where_a_tool_has_raised_is_shown_on_request(
+    haru: Haru, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = write_app(tmp_path / "shop")
+    words = ("call", "get_stock", "--customer", "kim", "--args", '{"item": "missing"}', "--app", str(app))
+    called = haru(*words)
+    assert "LookupError: no such item" in called.out
+    assert "HARU_DEBUG=1 shows where it was raised." in called.err
+    assert "Traceback" not in called.err
+    monkeypatch.setenv("HARU_DEBUG", "1")
+    called = haru(*words)
+    assert re.search(r'shop/tools/__init__\.py", line \d+, in get_stock', called.err)
+    monkeypatch.delenv("HARU_DEBUG")
+    assert "Traceback" not in haru(*words).err
+
+
 def test_an_unknown_conversation_is_told_before_a_database_is_made(haru: Haru, empty: Path) -> None:
     refused = haru("show", "c-unknown")
     assert refused.code == 2
