@@ -8,11 +8,32 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from haru_fsm.conversation import Conversation
 from haru_fsm.errors import HaruError
 from haru_fsm.runs import Run
-from haru_fsm.testing.crashes import Crasher, CrashingStore, CrashPoint
+from haru_fsm.stores import Store
+from haru_fsm.testing.crashes import Crasher, CrashingStore, CrashPoint, killed
 from tests.field.desks import DeskInAFile
 from tests.field.playing import Stage, load_cases, talk
+
+
+class DyingStore:
+    """Dies before or after the append that brings an event of this kind."""
+
+    def __init__(self, store: Store, kind: str, when: str) -> None:
+        self._store, self._kind, self._when = store, kind, when
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def append(self, conversation: Conversation, *, expected_seq: int, **place: Any) -> None:
+        """As the store's, or the last that this process does."""
+        here = any(step.event.kind == self._kind for step in conversation.steps[expected_seq:])
+        if here and self._when == "before":
+            killed()
+        await self._store.append(conversation, expected_seq=expected_seq, **place)
+        if here:
+            killed()
 
 
 class MeasuringStore(CrashingStore):
@@ -35,7 +56,8 @@ async def work(task: dict[str, Any]) -> dict[str, Any]:
     stage = Stage(load_cases()[task["case"]], Path(task["folder"]), task["base_url"])
     crasher = Crasher(CrashPoint(*task["crash"]) if task["crash"] else None)
     desk = DeskInAFile(stage.folder) if stage.case.script.get("ticket_faults") else None
-    async with stage.engine(store=MeasuringStore(stage, crasher), desk=desk) as engine:
+    store = DyingStore(stage.store(), *task["dies"]) if task.get("dies") else MeasuringStore(stage, crasher)
+    async with stage.engine(store=store, desk=desk, crasher=crasher) as engine:
         if task["do"] == "resume":
             ended: list[Run | HaruError] = list(await engine.resume_all())
         else:

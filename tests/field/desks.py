@@ -46,6 +46,21 @@ class DeskThatIsDown:
         return self.filed.setdefault(ticket.key, ticket)
 
 
+class StumblingDesk:
+    """A desk that fails so many times, before anything was stored, and then works."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+        self.filed: dict[str, Ticket] = {}
+
+    async def open(self, ticket: Ticket) -> Ticket:
+        """File it, or find it. Raises TimeoutError while it stumbles."""
+        if self.left:
+            self.left -= 1
+            raise TimeoutError("no connection")
+        return self.filed.setdefault(ticket.key, ticket)
+
+
 class FaultyStore:
     """A store whose `nth` append fails before anything is written; everything else is the store's own."""
 

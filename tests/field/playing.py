@@ -18,13 +18,16 @@ from haru_fsm.models.gemini import GeminiModel
 from haru_fsm.runs import Run
 from haru_fsm.stores import Record, Store, StoredTicket
 from haru_fsm.stores.sqlite import SQLiteStore
-from haru_fsm.testing.crashes import CrashPoint
+from haru_fsm.testing.crashes import Crasher, CrashPoint, crashing_tools
 from haru_fsm.testing.fake_gemini import FakeGemini
 from haru_fsm.tickets import TicketDesk
-from tests.field.tools import Log, tools_of
+from tests.field.log import Log
+from tests.field.tools import tools_of
 
 ROOT = Path(__file__).parent.parent.parent
 CASES = Path(__file__).parent / "cases"
+OWN = Path(__file__).parent / "own"
+"""Cases of the same form that were written for this repository: ids begin with O."""
 CUSTOMER = "C003"
 CHILD_S = 60
 
@@ -46,7 +49,7 @@ class Case:
     def limits(self, **more: Any) -> Limits:
         """The guards that the case asks for."""
         guards = {**self.script["guards"], **more}
-        guards["deadline_s"] = guards.pop("turn_deadline_s")
+        guards["deadline_s"] = guards.pop("turn_deadline_s", None)
         # A window counted in contents is no limit of ours; compacting whenever it is possible is the stricter form.
         if (recent := guards.pop("context_window_contents", None)) is not None:
             guards |= {"keep_recent_contents": recent, "compact_at_tokens": 1}
@@ -54,9 +57,9 @@ class Case:
 
 
 def load_cases() -> dict[str, Case]:
-    """All cases, by id."""
+    """All cases, by id: those that were given, and our own."""
     cases = {}
-    for file in sorted(CASES.glob("*.json")):
+    for file in sorted([*CASES.glob("*.json"), *OWN.glob("*.json")], key=lambda file: file.name):
         read = json.loads(file.read_text("utf-8"))
         cases[read["id"]] = Case(read["id"], file.stem, read["script"], read["expected"])
     return cases
@@ -100,22 +103,34 @@ class Stage:
         store: Store | None = None,
         desk: TicketDesk | None = None,
         clock: Clock | None = None,
+        crasher: Crasher | None = None,
         **limits: Any,
     ) -> Engine:
         """A new engine over the case's database, as a new process would make it."""
         case, log, bounds = self.case, self.log, self.case.limits(**limits)
-        app = load_app(ROOT, limits=bounds).with_tools(
-            lambda _session: tools_of(case.id, case.script.get("tools", []), log)
-        )
+
+        def make_tools(_session: Any) -> Any:
+            return tools_of(case.id, case.script.get("tools", []), log)
+
+        dying = crashing_tools(make_tools, crasher, lambda _name: None) if crasher is not None else make_tools
+        app = load_app(ROOT, limits=bounds).with_tools(dying)
         model = GeminiModel(
             "gemini-3-flash", api_key="test-key", base_url=self.base_url, limits=bounds, clock=self.hasty
         )
         return Engine(app, model=model, store=store or self.store(), desk=desk, clock=clock)
 
     async def child(
-        self, do: str, *, crash: CrashPoint | None = None, conversation_id: str | None = None
+        self,
+        do: str,
+        *,
+        crash: CrashPoint | None = None,
+        dies: tuple[str, str] | None = None,
+        conversation_id: str | None = None,
     ) -> dict[str, Any] | None:
-        """Ask or resume in a process of its own; None where it was killed."""
+        """Ask or resume in a process of its own; None where it was killed.
+
+        `crash` counts writes and effects; `dies` names the event before or after whose append it dies.
+        """
         task = {
             "case": self.case.id,
             "folder": str(self.folder),
@@ -123,6 +138,7 @@ class Stage:
             "do": do,
             "conversation_id": conversation_id,
             "crash": [crash.place, crash.number, crash.when] if crash else None,
+            "dies": dies,
         }
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -142,7 +158,7 @@ class Stage:
                 process.kill()
         assert process.returncode is not None
         assert process.returncode <= 0, complaint.decode()
-        assert (process.returncode < 0) == (crash is not None), "a child dies where it should, and only there"
+        assert (process.returncode < 0) == bool(crash or dies), "a child dies where it should, and only there"
         return None if process.returncode < 0 else json.loads(told)
 
 

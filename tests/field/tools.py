@@ -6,49 +6,25 @@ Each writes down that it was begun, and what it did to the world, in a file: cou
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from haru_fsm import tool
+from tests.field.log import Log
+from tests.field.own_tools import MEANT, as_written, is_later
 
 KST = timezone(timedelta(hours=9))
 Function = Callable[..., Any]
 STATUSES = {"HR20260725002": "배송중", "HR20260726011": "결제완료", "HR20260727030": "배송완료"}
 LARGE_TEXT = "주문 내역 👍🏽 " * 160_000
 """About 3 MB in UTF-8."""
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """What the tools of a case did, one JSON object for each line."""
-
-    file: Path
-
-    def write(self, what: str, name: str, args: dict[str, Any]) -> None:
-        """`what`: begun, or done (an effect took place)."""
-        line = json.dumps({"what": what, "name": name, "args": args}, ensure_ascii=False)
-        descriptor = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            os.write(descriptor, f"{line}\n".encode())
-        finally:
-            os.close(descriptor)
-
-    def read(self, what: str, name: str | None = None) -> list[dict[str, Any]]:
-        """The arguments of each time, in order."""
-        lines = self.file.read_text("utf-8").splitlines() if self.file.exists() else []
-        entries = [json.loads(line) for line in lines]
-        return [each["args"] for each in entries if each["what"] == what and name in (None, each["name"])]
 
 
 class Parcel(BaseModel):
@@ -65,7 +41,7 @@ class Colour(Enum):
 
 def tools_of(case_id: str, specs: list[dict[str, Any]], log: Log) -> list[Function]:
     """The tools of one case, marked as it says."""
-    return [_marked(_function(case_id, spec["name"], log), spec) for spec in specs]
+    return [_marked(_function(case_id, spec, log), spec) for spec in specs]
 
 
 def _marked(function: Function, spec: dict[str, Any]) -> Function:
@@ -73,13 +49,16 @@ def _marked(function: Function, spec: dict[str, Any]) -> Function:
     return tool(read_only=not spec["side_effect"], **marks)(function)
 
 
-def _function(case_id: str, name: str, log: Log) -> Function:
-    does = SPECIAL.get((case_id, name)) or USUAL[name]
+def _function(case_id: str, spec: dict[str, Any], log: Log) -> Function:
+    name, own = spec["name"], not case_id.startswith("F")
+    does = MEANT[spec["behaviour"]] if own else SPECIAL.get((case_id, name)) or USUAL[name]
 
     def act(**args: Any) -> Any:
         log.write("begun", name, args)
         return does(log, **args)
 
+    if own:
+        return as_written(spec["signature"], act, later=is_later(spec["behaviour"]))
     signature = _track_shipment_later if (case_id, name) in ASYNCHRONOUS else SIGNATURES[name]
     return signature(act)
 
