@@ -12,7 +12,7 @@ from typing import Any
 
 from haru_fsm.conversation import JSON
 from haru_fsm.models import Declaration, ModelRequest
-from haru_fsm.models.gemini_signatures import countersigned, wants_signatures, without_signatures
+from haru_fsm.models.gemini_signatures import countersigned, wants_signatures, without_signatures, without_the_word
 from haru_fsm.models.hints import hinted
 from haru_fsm.models.retrying import Amendment
 from haru_fsm.models.tokens import MOST_OUTPUT_TOKENS
@@ -49,9 +49,9 @@ def build_body(
 
 def _signed(contents: Iterable[JSON], amendment: Amendment, name: str) -> Iterable[JSON]:
     """The contents with the signatures that this model takes."""
-    if amendment.adapted:
-        contents = without_signatures(contents)
-    return countersigned(contents) if amendment.adapted or wants_signatures(name) else contents
+    if not wants_signatures(name):
+        contents = without_the_word(contents)
+    return countersigned(without_signatures(contents)) if amendment.adapted else contents
 
 
 def _apart(contents: Iterable[JSON]) -> Iterator[JSON]:

@@ -1,11 +1,12 @@
 """Thought signatures in a history that more than one model has made.
 
-A signature is the model's own thinking, encrypted; what Gemini signed goes back to Gemini as it came. Two things need
-more than that. Gemini 3 and later refuse a turn whose first call is not signed, and calls of another provider's model
-never are; for these the API takes a word in the place of a signature (ai.google.dev, "Thought signatures", under
-migrating from other models). And signatures of Gemini itself may be refused: by another model, or under another key.
-Nobody can tell that beforehand, and signatures mostly do pass from one Gemini model to another, which would miss them.
-So they are sent, and only where the API has refused one, the same word stands for all.
+A signature is the model's own thinking, encrypted; what Gemini said goes back to Gemini as it came, signed or not. Two
+things need more than that. Gemini 3 and later refuse a turn whose first call is not signed, and calls of another
+provider's model never are; for these the API takes a word in the place of a signature (ai.google.dev, "Thought
+signatures", under migrating from other models). Whoever reads such a call writes the word beside it, and only earlier
+models, which know of no such word, do not get it. And signatures of Gemini itself may be refused, or missed: by another
+model, or under another key. Nobody can tell that beforehand, and signatures mostly do pass from one Gemini model to
+another, which would miss them. So they are sent, and only where the API has refused one, the same word stands for all.
 """
 
 from __future__ import annotations
@@ -27,6 +28,22 @@ def wants_signatures(name: str) -> bool:
     return bool(_GEMINI.match(name) and not _EARLIER.match(name))
 
 
+def unsigned(part: JSON) -> JSON:
+    """The first call of a reply of another provider's model, as Gemini takes it."""
+    return {**part, "thoughtSignature": UNSIGNED}
+
+
+def without_the_word(contents: Iterable[JSON]) -> Iterator[JSON]:
+    """The contents for a model that takes calls as they are, and no word in the place of a signature."""
+    for content in contents:
+        first = _first_call(content)
+        if first is None or content["parts"][first].get("thoughtSignature") != UNSIGNED:
+            yield content
+        else:
+            call = {key: value for key, value in content["parts"][first].items() if key != "thoughtSignature"}
+            yield _with_part(content, first, call)
+
+
 def countersigned(contents: Iterable[JSON]) -> Iterator[JSON]:
     """The contents, with the word in the first call of each turn whose first call is not signed."""
     for content in contents:
@@ -34,7 +51,7 @@ def countersigned(contents: Iterable[JSON]) -> Iterator[JSON]:
         if first is None or "thoughtSignature" in content["parts"][first]:
             yield content
         else:
-            yield _with_part(content, first, {**content["parts"][first], "thoughtSignature": UNSIGNED})
+            yield _with_part(content, first, unsigned(content["parts"][first]))
 
 
 def without_signatures(contents: Iterable[JSON]) -> Iterator[JSON]:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 
 from haru_fsm.conversation import JSON, ModelAnswered, ToolsRequested, Usage
 from haru_fsm.models import ModelOutcome, ModelRequest
+from haru_fsm.models.gemini_signatures import unsigned
 from haru_fsm.models.offline_answer import answers, from_what_is_there
 from haru_fsm.models.offline_plan import Call, calls_of, plans
 from haru_fsm.models.offline_reading import read
@@ -43,7 +44,8 @@ class OfflineModel:
         return self._answered(answers(planned), request)
 
     def _requested(self, calls: Sequence[Call], request: ModelRequest) -> ToolsRequested:
-        content = _content([{"functionCall": {"name": call.name, "args": call.args}} for call in calls])
+        first, *others = [{"functionCall": {"name": call.name, "args": call.args}} for call in calls]
+        content = _content([unsigned(first), *others])
         return ToolsRequested(model=self.name, usage=_usage(request, content), content=content)
 
     def _answered(self, text: str, request: ModelRequest) -> ModelAnswered:

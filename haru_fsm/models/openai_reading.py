@@ -12,6 +12,7 @@ import json
 
 from haru_fsm.conversation import JSON, FailureReason, Usage
 from haru_fsm.json_safe import json_safe
+from haru_fsm.models.gemini_signatures import unsigned
 from haru_fsm.models.openai_chunks import delta_text, first_choice, is_finished, merge_chunks
 from haru_fsm.models.openai_errors import read_error
 from haru_fsm.models.parts import Parts, kind_of, meaning, mend_id
@@ -122,7 +123,8 @@ def _add_call(found: Parts, given: object, function: JSON) -> None:
     args, why = _arguments(function.get("arguments"))
     if why:
         found.unusable[len(found.calls)] = why
-    found.parts.append({"functionCall": call | {"args": args}})
+    part: JSON = {"functionCall": call | {"args": args}}
+    found.parts.append(part if found.calls else unsigned(part))
 
 
 def _arguments(arguments: object) -> tuple[JSON, str]:

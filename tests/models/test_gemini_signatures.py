@@ -10,7 +10,7 @@ from haru_fsm.conversation import ModelAnswered
 from haru_fsm.limits import Limits
 from haru_fsm.models import ModelRequest
 from haru_fsm.models.gemini import GeminiModel
-from haru_fsm.models.gemini_signatures import UNSIGNED, countersigned, wants_signatures, without_signatures
+from haru_fsm.models.gemini_signatures import UNSIGNED, countersigned, unsigned, wants_signatures, without_signatures
 from haru_fsm.testing.fake_gemini import FakeGemini, call, error, reply
 from haru_fsm.testing.strict import check_contents, decode_signature
 
@@ -25,7 +25,9 @@ def model(*parts):
     return {"role": "model", "parts": [{"text": part} if isinstance(part, str) else part for part in parts]}
 
 
-FOREIGN = [USER, model("볼게요.", call("a"), call("b")), results("a", "b")]
+BARE = [USER, model("볼게요.", call("a"), call("b")), results("a", "b")]
+FOREIGN = [USER, model("볼게요.", unsigned(call("a")), call("b")), results("a", "b")]
+"""Of another provider's model: whoever has read it says that nobody has signed it."""
 OWN = [USER, model({**call("a"), "thoughtSignature": "AQID"}, call("b")), results("a", "b")]
 THOUGHTS = [
     USER,
@@ -55,11 +57,11 @@ def test_which_models_want_signatures(name, wants):
 
 
 def test_only_calls_that_nobody_signed_are_countersigned_and_the_journal_is_not_touched():
-    before = copy.deepcopy(FOREIGN)
-    made = list(countersigned(FOREIGN))
+    before = copy.deepcopy(BARE)
+    made = list(countersigned(BARE))
     assert made[1]["parts"] == [{"text": "볼게요."}, {**call("a"), "thoughtSignature": UNSIGNED}, call("b")]
     assert check_contents(made, known_signatures=(), require_signatures=True) == []
-    assert before == FOREIGN
+    assert before == BARE
     assert list(countersigned(OWN)) == OWN
     assert all(new is old for new, old in zip(countersigned(OWN), OWN, strict=True))
 
@@ -99,7 +101,22 @@ async def test_calls_of_another_providers_model_are_taken_by_a_server_that_check
 
 async def test_an_earlier_model_gets_what_it_always_got():
     gemini, _ = await respond(reply("네."), contents=FOREIGN, name="gemini-2.5-flash")
-    assert gemini.requests[0]["contents"] == FOREIGN
+    assert gemini.requests[0]["contents"] == BARE
+    gemini, _ = await respond(reply("네."), contents=OWN, name="gemini-2.5-flash")
+    assert gemini.requests[0]["contents"] == OWN
+
+
+@pytest.mark.parametrize("contents", [BARE, OWN])
+async def test_what_a_gemini_said_goes_back_as_it_came(contents):
+    """Nothing is made up for a call that it has not signed, as long as nobody misses it."""
+    gemini, _ = await respond(reply("네."), contents=contents)
+    assert gemini.requests[0]["contents"] == contents
+
+
+async def test_a_signature_that_is_missed_is_stood_for_at_once():
+    gemini, outcome = await respond(reply("네."), contents=BARE, require_signatures=True, check_signatures=True)
+    assert isinstance(outcome, ModelAnswered)
+    assert [one["contents"][1]["parts"][1].get("thoughtSignature") for one in gemini.requests] == [None, UNSIGNED]
 
 
 async def test_signatures_that_are_refused_are_left_out_at_once():

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haru_fsm.conversation import FailureReason, content_calls, content_text
+from haru_fsm.models.gemini_signatures import UNSIGNED, unsigned
 from haru_fsm.models.openai_chunks import merge_chunks
 from haru_fsm.models.openai_messages import messages_of
 from haru_fsm.models.openai_reading import COMPLETE, PROBLEMS, read_body, read_chunks, read_text, read_usage
@@ -79,8 +80,13 @@ def test_text_beside_calls_goes_before_them():
     read = usable(reply("볼게요.", call("get_order", id="x", order_id="HR1")))
     assert read.content["parts"] == [
         {"text": "볼게요."},
-        {"functionCall": {"name": "get_order", "id": "x", "args": {"order_id": "HR1"}}},
+        unsigned({"functionCall": {"name": "get_order", "id": "x", "args": {"order_id": "HR1"}}}),
     ]
+
+
+def test_the_first_call_says_that_nobody_has_signed_it():
+    read = usable(reply("볼게요.", call("a"), call("b")))
+    assert [part.get("thoughtSignature") for part in read.content["parts"]] == [None, UNSIGNED, None]
 
 
 def test_calls_without_ids_have_none_and_doubled_ids_stay():
