@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from importlib.resources import files
 from pathlib import Path
 
@@ -17,6 +18,14 @@ HEADER_BYTES = 512
 PAGE_BYTES = 8192
 """A page holds several steps. With SQLite's 4,096 a step of two kilobytes leaves a third of it empty."""
 
+MARKS = (
+    "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id), "
+    "(SELECT count(*) FROM sqlite_schema)"
+)
+"""Read in one statement: between two, another process may have made the tables, and they look like somebody else's."""
+SWITCH_PAUSE_S = 0.01
+"""Between two attempts to switch a new file to WAL while another process does the same."""
+
 
 def opened(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
     """A connection for any thread, to tables of our format. Raises StoreError, FormatTooNew.
@@ -25,7 +34,7 @@ def opened(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
     """
     connection = _connected(path, busy_timeout_s)
     try:
-        _prepare(connection, path)
+        _prepare(connection, path, busy_timeout_s)
     except FAILURES as error:
         connection.close()
         raise translated(error) from error
@@ -48,10 +57,8 @@ def _connected(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
         ) from error
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+def _prepare(connection: sqlite3.Connection, path: Path, busy_timeout_s: float) -> None:
+    version, application, tables = connection.execute(MARKS).fetchone()
     if tables and application != APPLICATION_ID:
         raise StoreError(f"{path} is a database of another program. Give another file with --db sqlite:///FILE.")
     if version > FORMAT:
@@ -59,9 +66,23 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} has format {version}, and this haru_fsm knows formats up to {FORMAT}. Update haru_fsm."
         )
     connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file; an old one keeps its own
-    connection.execute("PRAGMA journal_mode=WAL")
+    _switch_to_wal(connection, busy_timeout_s)
     connection.execute("PRAGMA synchronous=FULL")
     if version < FORMAT:
         schema = files("haru_fsm.stores.sqlite").joinpath("schema.sql").read_text("utf-8")
         marks = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"
         connection.executescript(f"BEGIN IMMEDIATE; {schema} {marks} COMMIT;")
+
+
+def _switch_to_wal(connection: sqlite3.Connection, busy_timeout_s: float) -> None:
+    """Two processes that switch a new file in the same moment do not wait for one another: SQLite says at once that
+    it is locked, whatever the time-out. So it is asked again until that is over."""
+    until = time.monotonic() + busy_timeout_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                raise
+            time.sleep(SWITCH_PAUSE_S)
