@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, TypeGuard
 
 from haru_fsm.conversation import (
     ApprovalRequested,
+    Event,
     ModelEvent,
     ResultStatus,
     Resumed,
@@ -15,6 +17,19 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     ToolsRequested,
 )
+
+IN_DOUBT = ResultStatus.IN_DOUBT
+
+
+def by_model(event: Event) -> TypeGuard[ModelEvent]:
+    """Whether it is a model's event. Folds ask this at every step, and pydantic's own `isinstance` is slow wherever the
+    class is not the event's very own."""
+    return _by_model(type(event))
+
+
+@cache
+def _by_model(kind: type[Event]) -> bool:
+    return issubclass(kind, ModelEvent)
 
 
 class Doubts(NamedTuple):
@@ -27,18 +42,18 @@ class Doubts(NamedTuple):
     def fold(self, step: Step) -> Doubts:
         """The doubts after one more step; a model event carries the outcomes that came to be known before it."""
         event = step.event
-        if type(event) is ToolsExecuted or type(event) is ApprovalRequested:
-            return self._executed(event.results)
-        if isinstance(event, ModelEvent):
+        if by_model(event):
             calls = self.calls - event.settled.keys() if event.settled else self.calls
             return Doubts(calls, step.seq if type(event) is ToolsRequested else self.requested)
+        if type(event) is ToolsExecuted or type(event) is ApprovalRequested:
+            return self._executed(event.results)
         if type(event) is Resumed and event.begun:
             return Doubts(self.calls.union(event.begun), self.requested)
         return self
 
     def _executed(self, results: Sequence[ToolResult]) -> Doubts:
         """A call that was begun before a resume may have been settled since, under its key or by a late outcome."""
-        if not self.calls and all(each.status is not ResultStatus.IN_DOUBT for each in results):
+        if not self.calls and not _doubtful(results):
             return self
         # A call that was answered with another one's doubt was not begun: the doubt is the other one's.
         doubtful = {
@@ -46,6 +61,13 @@ class Doubts(NamedTuple):
         }
         calls = (self.calls - doubtful.keys()) | {call for call, is_doubtful in doubtful.items() if is_doubtful}
         return self if calls == self.calls else Doubts(calls, self.requested)
+
+
+def _doubtful(results: Iterable[ToolResult]) -> bool:
+    for each in results:  # noqa: SIM110 - asked at every step: no generator
+        if each.status is IN_DOUBT:
+            return True
+    return False
 
 
 NO_DOUBTS = Doubts()
@@ -62,6 +84,6 @@ class Progress(NamedTuple):
     def fold(self, step: Step) -> Progress:
         """The same after one more step; what was spent belongs to a run, doubts to the conversation."""
         requests, took_ms = (self.requests, self.took_ms) if step.run == self.run else (0, 0)
-        if isinstance(step.event, ModelEvent):
+        if by_model(step.event):
             requests += max(1, step.event.requests)
         return Progress(step.run, requests, took_ms + step.event.took_ms, self.doubts.fold(step))

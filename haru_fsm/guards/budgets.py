@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 from haru_fsm.conversation import Answer, ApprovalRequested, Event, ModelEvent, Step, ToolsRequested, Trip
 from haru_fsm.guards.guard import Counted, Guard
+from haru_fsm.progress import by_model
 
 AWAIT_MODEL = frozenset({"AWAIT_MODEL"})
 
 
 def _requests(event: Event) -> int:
     # A model that reports no request has still made the piece of work that is being counted.
-    return max(1, event.requests) if isinstance(event, ModelEvent) else 0
+    return max(1, event.requests) if by_model(event) else 0
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class TokenBudget(Guard):
 
     @staticmethod
     def _charge(event: Event) -> int:
-        return max(_requests(event), event.usage.total) if isinstance(event, ModelEvent) else 0
+        return max(_requests(event), event.usage.total) if by_model(event) else 0
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ class CostBudget(Guard):
 
     @staticmethod
     def _cost(event: Event) -> float:
-        return event.usage.cost_usd or 0.0 if isinstance(event, ModelEvent) else 0.0
+        return event.usage.cost_usd or 0.0 if by_model(event) else 0.0
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,14 @@ class RepeatedCall(OfTrail):
 
     times: int
 
+    @property
+    def spared_idle(self) -> bool:
+        return self.times > 1
+
     def judge(self, memo: Trail, event: Event) -> Trip | None:
         assert isinstance(event, ToolsRequested)
+        if memo.most + 1 < self.times:  # no call whatever has come so often
+            return None
         figure = 1 + memo.repeats(event.meant)
         if figure < self.times:
             return None
@@ -50,8 +56,13 @@ class RepeatedEffect(OfTrail):
     ledger answers; the first such answer is the nudge.
     """
 
+    @property
+    def spared_idle(self) -> bool:
+        return True
+
     def judge(self, memo: Trail, event: Event) -> Trip | None:
-        if not memo.told or not isinstance(event, ToolsRequested) or not memo.told.issuperset(event.meant):
+        told = memo.signs.told
+        if not told or not isinstance(event, ToolsRequested) or not told.issuperset(event.meant):
             return None
         because = f"the same effect ({event.calls[0].name}) was requested again after the model was told it is done"
         return self.trip(1, because)
@@ -71,6 +82,10 @@ class CallCycle(OfTrail):
     def __post_init__(self) -> None:
         if self.rounds * self.longest > REPLIES:
             raise ValueError(f"{self.name}: only the last {REPLIES} replies are remembered.")
+
+    @property
+    def spared_idle(self) -> bool:
+        return True
 
     def judge(self, memo: Trail, event: Event) -> Trip | None:
         if not isinstance(event, ToolsRequested) or not memo.repeats(event.meant):
@@ -104,8 +119,12 @@ class NoProgress(OfTrail):
     times: int
     errors: int
 
+    @property
+    def spared_idle(self) -> bool:
+        return min(self.times, self.errors) > 1
+
     def judge(self, memo: Trail, event: Event) -> Trip | None:
-        if memo.unchanged < min(self.times, self.errors) or not isinstance(event, ToolsRequested):
+        if memo.signs.unchanged < min(self.times, self.errors) or not isinstance(event, ToolsRequested):
             return None
         seen = [exchange for exchange in memo.exchanges if exchange.results]
         figure = self._nearly(seen, event)
@@ -176,11 +195,15 @@ class FailingCalls(OfTrail):
 
     times: int
 
+    @property
+    def spared_idle(self) -> bool:
+        return self.times > 1
+
     def judge(self, memo: Trail, event: Event) -> Trip | None:
-        if memo.failed < self.times:
+        if memo.signs.failed < self.times:
             return None
-        because = f"{memo.failed} replies in a row brought only failed calls"
-        return self.trip(memo.failed, because, self.times)
+        because = f"{memo.signs.failed} replies in a row brought only failed calls"
+        return self.trip(memo.signs.failed, because, self.times)
 
 
 @dataclass(frozen=True)
@@ -193,11 +216,15 @@ class UnusableCalls(OfTrail):
 
     times: int
 
+    @property
+    def spared_idle(self) -> bool:
+        return self.times > 1
+
     def judge(self, memo: Trail, event: Event) -> Trip | None:
-        if memo.unusable < self.times:
+        if memo.signs.unusable < self.times:
             return None
-        because = f"{memo.unusable} replies in a row held only calls with invalid arguments or of unknown tools"
-        return self.trip(memo.unusable, because, self.times)
+        because = f"{memo.signs.unusable} replies in a row held only calls with invalid arguments or of unknown tools"
+        return self.trip(memo.signs.unusable, because, self.times)
 
 
 @dataclass(frozen=True)
@@ -210,8 +237,12 @@ class NudgedInVain(OfTrail):
 
     times: int
 
+    @property
+    def spared_idle(self) -> bool:
+        return self.times > 0
+
     def judge(self, memo: Trail, event: Event) -> Trip | None:
-        if memo.vain < self.times + memo.heeded:
+        if memo.signs.vain < self.times + memo.signs.heeded:
             return None
-        because = f"the model was told that it goes in circles, and {memo.vain} replies have tried nothing new"
-        return self.trip(memo.vain, because, self.times + memo.heeded)
+        because = f"the model was told that it goes in circles, and {memo.signs.vain} replies have tried nothing new"
+        return self.trip(memo.signs.vain, because, self.times + memo.signs.heeded)

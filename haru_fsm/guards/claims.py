@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 
 from haru_fsm.conversation import (
@@ -25,7 +26,7 @@ from haru_fsm.conversation import (
     Trip,
 )
 from haru_fsm.guards.guard import Guard
-from haru_fsm.progress import Doubts
+from haru_fsm.progress import Doubts, by_model
 
 IDENTIFIER = re.compile(r"(?<![\w-])[A-Za-z]{1,6}-?\d[\w-]*", re.ASCII)
 NUMBERED_CLAIM = re.compile(
@@ -57,19 +58,12 @@ class _Known(NamedTuple):
     event: Event
     before: _Known | None
 
-    def identifiers(self) -> Iterator[str]:
-        """Everything that looks like an identifier, the newest first."""
+    def events(self) -> Iterator[Event]:
+        """All of them, the newest first."""
         link: _Known | None = self
         while link is not None:
-            yield from IDENTIFIER.findall(_from_outside(link.event))
+            yield link.event
             link = link.before
-
-
-class _Claims(NamedTuple):
-    known: _Known | None = None
-    acted: int = 0
-    """The last run in which an effect was done or a ticket opened."""
-    run: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,26 +82,30 @@ class UnfoundedTicketClaim(Guard):
     def __init__(self) -> None:
         object.__setattr__(self, "scope", "conversation")
 
-    def initial(self) -> _Claims:
-        return _Claims()
+    def initial(self) -> _Known | None:
+        return None
 
-    def fold(self, memo: _Claims, step: Step) -> _Claims:
+    def fold(self, memo: _Known | None, step: Step) -> _Known | None:
         event = step.event
-        known = _Known(event, memo.known) if _brings_words(event) else memo.known
-        return _Claims(known, step.run if _acts(event) else memo.acted, step.run)
+        return _Known(event, memo) if type(event) in OUTSIDE_WORDS or _settles(event) else memo
 
-    def judge(self, memo: _Claims, event: Event) -> Trip | None:
+    def judge(self, memo: _Known | None, event: Event) -> Trip | None:
         assert isinstance(event, ModelAnswered)
         text = event.text
         claims = [claim["id"] for claim in NUMBERED_CLAIM.finditer(text)]
-        known = {word.casefold() for word in _Known(event, memo.known).identifiers()} if claims else set()
+        known = {word.casefold() for word in _identifiers(_Known(event, memo).events())} if claims else set()
         for claim in claims:
             if claim.casefold() not in known:
                 return self.trip(1, f"the answer names a ticket that does not exist ({claim})")
-        acted = _acts(event) or (memo.acted and memo.acted == memo.run)
-        if BARE_CLAIM.search(text) and not acted:
+        if BARE_CLAIM.search(text) and not any(map(_acts, takewhile(_in_this_run, _Known(event, memo).events()))):
             return self.trip(1, "the answer says that a ticket was filed, and none was")
         return None
+
+
+def _identifiers(events: Iterable[Event]) -> Iterator[str]:
+    """Everything that looks like an identifier."""
+    for event in events:
+        yield from IDENTIFIER.findall(_from_outside(event))
 
 
 def _from_outside(event: Event) -> str:
@@ -127,14 +125,20 @@ def _from_outside(event: Event) -> str:
     return ""
 
 
-def _brings_words(event: Event) -> bool:
-    return bool(event.settled) if isinstance(event, ModelEvent) else type(event) in OUTSIDE_WORDS
+def _settles(event: Event) -> bool:
+    return by_model(event) and bool(event.settled)
+
+
+def _in_this_run(event: Event) -> bool:
+    """Whether what came before this event belongs to the same run."""
+    return not isinstance(event, MessageReceived)
 
 
 def _acts(event: Event) -> bool:
+    """Whether an effect was done, or a ticket opened."""
     if isinstance(event, ToolsExecuted | ApprovalRequested):
         return any(result.effect and result.status is ResultStatus.DONE for result in event.results)
-    if isinstance(event, ModelEvent):
+    if by_model(event):
         return any("result" in response for response in event.settled.values())
     return type(event) is TicketOpened
 

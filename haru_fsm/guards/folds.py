@@ -6,7 +6,7 @@ the same detector with several limits, and a step costs what it concerns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from haru_fsm.conversation import Event, Step
@@ -27,11 +27,16 @@ class Folds:
         asked = tuple(guards)
         self.guards: tuple[Guard, ...] = tuple({guard.fold_key: guard for guard in reversed(asked)}.values())[::-1]
         """One guard for each fold: the one whose `fold` is used for all that fold alike."""
+        self.keys: tuple[Hashable, ...] = tuple(guard.fold_key for guard in self.guards)
+        """Those who have the same keys have the same memos of any journal."""
+        self.lasting: bool = any(guard.scope == "conversation" for guard in self.guards)
+        """Some memo goes on from one run to the next."""
         places = {guard.fold_key: place for place, guard in enumerate(self.guards)}
         self.places: dict[int, int] = {id(guard): places[guard.fold_key] for guard in asked}
         """Where a guard, by its identity, finds its memo."""
         self._asked = asked  # an identity means something as long as its owner lives
-        self._known: dict[tuple[type[Event], bool, bool], tuple[_Fold, ...]] = {}
+        self._concerned: dict[type[Event], tuple[_Fold, ...]] = _Concerned(self.guards)
+        self._asking: dict[type[Event], tuple[_Fold, ...]] = _Concerned(self.guards, asked=True)
 
     def initial(self) -> Memos:
         """The memos of an empty journal."""
@@ -40,9 +45,15 @@ class Folds:
     def after(self, memos: Sequence[Any], step: Step, run: int) -> Memos:
         """The memos after one more step, the one before it being of this run: each run begins with fresh ones."""
         now = list(memos if step.run == run else self.begun(memos))
-        for place, fold in self._concerned(type(step.event), bool(step.asked)):
+        for place, fold in (self._asking if step.asked else self._concerned)[type(step.event)]:
             now[place] = fold(now[place], step)
         return tuple(now)
+
+    def along(self, memos: Memos, steps: Iterable[Step]) -> Memos:
+        """The memos after more steps of the run that they belong to."""
+        for step in steps:
+            memos = self.after(memos, step, step.run)
+        return memos
 
     def begun(self, memos: Sequence[Any]) -> Memos:
         """The memos at the beginning of a new run."""
@@ -55,21 +66,22 @@ class Folds:
         now = list(self.initial())
         last = steps[-1].run if steps else 0
         for step in steps:
-            for place, fold in self._concerned(type(step.event), bool(step.asked), past=step.run != last):
-                now[place] = fold(now[place], step)
+            for place, fold in (self._asking if step.asked else self._concerned)[type(step.event)]:
+                if step.run == last or self.guards[place].scope == "conversation":
+                    now[place] = fold(now[place], step)
         return tuple(now)
 
-    def _concerned(self, event: type[Event], asked: bool, past: bool = False) -> tuple[_Fold, ...]:
-        """The folds that such a step may change; of a run that is past, only those of conversations."""
-        found = self._known.get((event, asked, past))
-        if found is None:
-            found = self._known[event, asked, past] = tuple(
-                (place, guard.fold)
-                for place, guard in enumerate(self.guards)
-                if _concerns(guard, event, asked) and not (past and guard.scope == "run")
-            )
+
+class _Concerned(dict[type[Event], tuple[_Fold, ...]]):
+    """The folds that a step with such an event may change; it has `asked` counted guards, or has not."""
+
+    def __init__(self, guards: Sequence[Guard], *, asked: bool = False) -> None:
+        self._guards = tuple(enumerate(guards))
+        self._asked = asked
+
+    def __missing__(self, event: type[Event]) -> tuple[_Fold, ...]:
+        found = self[event] = tuple((place, guard.fold) for place, guard in self._guards if self._may(guard, event))
         return found
 
-
-def _concerns(guard: Guard, event: type[Event], asked: bool) -> bool:
-    return guard.folds is None or issubclass(event, guard.folds) or (asked and isinstance(guard, Counted))
+    def _may(self, guard: Guard, event: type[Event]) -> bool:
+        return guard.folds is None or issubclass(event, guard.folds) or (self._asked and isinstance(guard, Counted))

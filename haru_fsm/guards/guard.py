@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from haru_fsm.conversation import Event, Step, Trip
@@ -65,7 +66,7 @@ class Guard:
         mine, theirs = (kind.fold, kind.initial), (stated.fold, stated.initial)
         return mine == theirs
 
-    @property
+    @cached_property
     def name(self) -> str:
         """How trips, tables and diagrams call this guard."""
         values = [getattr(self, f.name) for f in dataclasses.fields(self) if not f.kw_only]
@@ -82,6 +83,18 @@ class Guard:
     def judge(self, memo: Any, event: Event) -> Trip | None:
         """Whether the guard trips on this event, and why. `memo` covers all steps before it."""
         raise NotImplementedError
+
+    def idle(self, memo: Any, event: Event) -> bool:
+        """Whether there is nothing to judge: no guard that folds alike and is `spared_idle` trips on this event.
+
+        It must cost less than to judge; by default nobody is spared.
+        """
+        return False
+
+    @property
+    def spared_idle(self) -> bool:
+        """Whether it never trips where `idle` holds, so that it is not asked there."""
+        return False
 
     def trip(self, figure: float, because: str, limit: float | None = None) -> Trip:
         """A trip of this guard; `limit` defaults to the promised one."""
@@ -131,7 +144,7 @@ class AnyOf(Guard):
         object.__setattr__(self, "guards", guards)
         object.__setattr__(self, "scope", "run")
 
-    @property
+    @cached_property
     def name(self) -> str:
         return " or ".join(guard.name for guard in self.guards) or "never"
 
@@ -146,7 +159,7 @@ class AllOf(Guard):
         object.__setattr__(self, "guards", guards)
         object.__setattr__(self, "scope", "run")
 
-    @property
+    @cached_property
     def name(self) -> str:
         parts = (f"({guard.name})" if isinstance(guard, AnyOf) else guard.name for guard in self.guards)
         return " and ".join(parts) or "always"
@@ -162,7 +175,7 @@ class Not(Guard):
         object.__setattr__(self, "guard", guard)
         object.__setattr__(self, "scope", "run")
 
-    @property
+    @cached_property
     def name(self) -> str:
         return f"not ({self.guard.name})"
 

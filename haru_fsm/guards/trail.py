@@ -6,7 +6,7 @@ new costs next to nothing. Refusals are no observations, and notes are the engin
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -32,18 +32,16 @@ REPLIES = 12
 NEARLY = 0.85
 """Share of common words above which two calls are nearly the same; that of the classic rule for thoughts."""
 
+FAILED = ResultStatus.FAILED
+
 TRAIL_EVENTS: tuple[type[Event], ...] = (ToolsRequested, ToolsExecuted, ObservationAppended)
 """The events that leave a trail."""
 
 
-class Brought(NamedTuple):
-    """What a call has brought the last time, and how often in a row it has brought just that."""
+Brought = tuple[JSON, int]
+"""What a call has brought the last time, and how often in a row it has brought just that."""
 
-    response: JSON
-    times: int
-
-
-REFUSED = Brought({}, 0)
+REFUSED: Brought = ({}, 0)
 """Of a call that was only ever refused."""
 
 
@@ -52,21 +50,26 @@ class Exchange(NamedTuple):
 
     asked: ToolsRequested
     results: tuple[ToolResult, ...] = ()
+    observed: tuple[JSON, ...] = ()
+    """What the model learns from the results."""
 
     def brought_the_same(self, other: Exchange) -> bool:
         """Whether both brought the same observations; a refusal contradicts nothing."""
-        return not self.results or not other.results or same_observations(self.results, other.results)
+        return not self.results or not other.results or self.observed == other.observed
 
 
-class Trail(NamedTuple):
-    """What is known of the run so far. Never changed in place."""
+def observations(results: Iterable[ToolResult]) -> tuple[JSON, ...]:
+    """What the model learns from results: notes are the engine's own words."""
+    return tuple([r.response if "note" not in r.response else _unnoted(r.response) for r in results])
 
-    known: Mapping[Hashable, Brought] = MappingProxyType({})
-    """The calls that were tried lately."""
-    older: Mapping[Hashable, Brought] = MappingProxyType({})
-    """The generation of calls before. Nothing is taken out of either: copying a dictionary with gaps is slow."""
-    exchanges: tuple[Exchange, ...] = ()
-    """The last replies with calls, the latest at the end."""
+
+def _unnoted(response: JSON) -> JSON:
+    return {key: value for key, value in response.items() if key != "note"}
+
+
+class Signs(NamedTuple):
+    """What speaks for a run that goes in circles."""
+
     unchanged: int = 0
     """The latest observations in a row that are one and the same."""
     told: frozenset[Hashable] = frozenset()
@@ -80,33 +83,43 @@ class Trail(NamedTuple):
     heeded: bool = False
     """After a refusal the model has tried something new, at least once."""
 
-    def fold(self, step: Step) -> Trail:
-        """The trail after one more step."""
-        event = step.event
-        if type(event) is ToolsRequested:
-            return self._ask(event)
-        if type(event) is ToolsExecuted:
-            return self._learn(event.results)
-        if type(event) is ObservationAppended and event.refusals:
-            return self._refuse()
-        return self
 
-    def _ask(self, event: ToolsRequested) -> Trail:
-        known, older, before, unchanged, told, failed, unusable, vain, heeded = self
-        if vain and self.new(event):
-            vain, heeded = 0, True
-        exchanges = (*before[1 - REPLIES :], Exchange(event))
-        return Trail(known, older, exchanges, unchanged, told, failed, unusable, vain, heeded)
+NONE = Signs()
+"""Before the first observation."""
+ONCE = (Signs(unchanged=1), Signs(unchanged=1, failed=1), Signs(unchanged=1, failed=1, unusable=1))
+"""After an observation, where nothing has happened twice; after a first failure; and after a first unusable reply."""
+QUIET = (NONE, *ONCE)
+
+
+class Trail(NamedTuple):
+    """What is known of the run so far. Never changed in place."""
+
+    known: Mapping[Hashable, Brought] = MappingProxyType({})
+    """The calls that were tried lately."""
+    older: Mapping[Hashable, Brought] = MappingProxyType({})
+    """The generation of calls before. Nothing is taken out of either: copying a dictionary with gaps is slow."""
+    closed: tuple[Exchange, ...] = ()
+    """The last replies with calls that were run or refused, the latest at the end."""
+    asked: ToolsRequested | None = None
+    """The latest reply with calls, as long as they were neither run nor refused."""
+    most: int = 0
+    """No call has brought the same more often in a row than this."""
+    signs: Signs = NONE
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """The last replies with calls, the latest at the end."""
+        return self.closed if self.asked is None else _closing(self.closed, Exchange(self.asked))
 
     def repeats(self, calls: Iterable[Hashable]) -> int:
         """How often in a row each of these calls has brought the same, at the least; 0 where one is new."""
-        least = None
+        known, older, least = self.known, self.older, 0
         for call in calls:
-            brought = self.known.get(call) or self.older.get(call)
-            if brought is None:
+            brought = known.get(call) or older.get(call)
+            if brought is None or not brought[1]:
                 return 0
-            least = brought.times if least is None else min(least, brought.times)
-        return least or 0
+            least = brought[1] if not least or brought[1] < least else least
+        return least
 
     def new(self, event: ToolsRequested) -> bool:
         """Whether some call of this reply was never tried nor refused, and is not one that was, a little changed."""
@@ -114,73 +127,81 @@ class Trail(NamedTuple):
             return False
         return not any(nearly_the_same(event, exchange.asked) for exchange in self.exchanges)
 
-    def _learn(self, results: tuple[ToolResult, ...]) -> Trail:
-        asked = self.exchanges[-1].asked.meant if self.exchanges else ()
-        known, told = dict(self.known), self.told
-        failed = unusable = same = bool(results)
-        for result in results:
-            failed = failed and result.status is ResultStatus.FAILED
-            unusable = unusable and failed and not result.ran
-            if result.position < len(asked):
-                call = asked[result.position]
-                known[call] = brought = _brought(known.get(call) or self.older.get(call), result)
-                same = same and brought.times > 1
-                told = told | {call} if result.repeated else told
-        known, older = (known, self.older) if len(known) < GENERATION else ({}, known)
-        exchanges = self._answered(results)
-        return Trail(
-            known,
-            older,
-            exchanges,
-            self.unchanged + 1 if self.unchanged and self._unchanged(results) else 1,
-            told,
-            self.failed + 1 if failed else 0,
-            self.unusable + 1 if unusable else 0,
-            self.vain + same if self.vain else 0,
-            self.heeded,
-        )
+    def ask(self, event: ToolsRequested) -> Trail:
+        """The trail after a reply with calls."""
+        signs = self.signs
+        if signs.vain and self.new(event):
+            signs = signs._replace(vain=0, heeded=True)
+        return Trail(self.known, self.older, self.exchanges, event, self.most, signs)
 
-    def _unchanged(self, results: tuple[ToolResult, ...]) -> bool:
-        for exchange in reversed(self.exchanges):
-            if exchange.results:
-                return same_observations(exchange.results, results)
-        return False
+    def learn(self, results: tuple[ToolResult, ...]) -> Trail:
+        """The trail after the results of the last reply's calls."""
+        before, older, closed, asked, most, signs = self
+        if asked is None:
+            return self
+        exchange = Exchange(asked, results, observations(results))
+        known, told, same = dict(before), signs.told, bool(results)
+        for call, result, observed in zip(asked.meant, results, exchange.observed, strict=False):
+            last, times = known.get(call) or older.get(call), 1
+            if result.polling:  # to ask again is what it is there for
+                times = 0
+            elif last is not None and last[1] and last[0] == observed:
+                times = last[1] + 1
+            known[call] = observed, times
+            same = same and times > 1
+            most = times if times > most else most
+            told = told | {call} if result.repeated else told
+        signs = signs_after(signs, closed, exchange, same, told)
+        if len(known) >= GENERATION:
+            known, older = {}, known
+        return Trail(known, older, _closing(closed, exchange), None, most, signs)
 
-    def _answered(self, results: tuple[ToolResult, ...]) -> tuple[Exchange, ...]:
-        return (*self.exchanges[:-1], Exchange(self.exchanges[-1].asked, results)) if self.exchanges else ()
-
-    def _refuse(self) -> Trail:
-        asked = self.exchanges[-1].asked.meant if self.exchanges else ()
+    def refuse(self) -> Trail:
+        """The trail after the last reply's calls were refused."""
+        asked, signs = self.asked.meant if self.asked is not None else (), self.signs
         known = {**self.known, **{call: REFUSED for call in asked if call not in self.known and call not in self.older}}
-        unusable = self.unusable + 1 if self.unusable else 0
-        return self._replace(known=known, failed=0, unusable=unusable, vain=self.vain + 1)
+        unusable = signs.unusable + 1 if signs.unusable else 0
+        signs = signs._replace(failed=0, unusable=unusable, vain=signs.vain + 1)
+        return self._replace(known=known, closed=self.exchanges, asked=None, signs=signs)
 
 
-def _brought(last: Brought | None, result: ToolResult) -> Brought:
-    """What is known of a call after one more result. Polling is asking again on purpose, and never counts."""
-    if result.polling:
-        return Brought(result.response, 0)
-    again = last is not None and last.times and same_observation(last.response, result.response)
-    return Brought(result.response, last.times + 1 if last is not None and again else 1)
+def signs_after(
+    before: Signs, closed: Sequence[Exchange], exchange: Exchange, same: bool, told: frozenset[Hashable]
+) -> Signs:
+    """The signs after one more exchange. `same`: all its calls have brought what they had brought before."""
+    failed, unusable = failures(exchange.results)
+    unchanged = before.unchanged + 1 if before.unchanged and _unchanged(closed, exchange) else 1
+    if before in QUIET and unchanged == 1 and not told and not (failed and before.failed):
+        return ONCE[failed + unusable]
+    return Signs(
+        unchanged,
+        told,
+        before.failed + 1 if failed else 0,
+        before.unusable + 1 if unusable else 0,
+        before.vain + same if before.vain else 0,
+        before.heeded,
+    )
 
 
-def same_observations(one: tuple[ToolResult, ...], other: tuple[ToolResult, ...]) -> bool:
-    """Whether the model learns the same from both, result by result."""
-    if len(one) != len(other):
-        return False
-    for first, second in zip(one, other, strict=True):  # noqa: SIM110 - asked at every step: no generator
-        if not same_observation(first.response, second.response):
-            return False
-    return True
+def failures(results: Sequence[ToolResult]) -> tuple[bool, bool]:
+    """Whether there is nothing but failures; and whether not one of the calls could be run."""
+    ran = not results
+    for result in results:
+        if result.status is not FAILED:
+            return False, False
+        ran = ran or result.ran
+    return bool(results), not ran
 
 
-def same_observation(one: JSON, other: JSON) -> bool:
-    """Whether the model learns the same from both."""
-    return one == other or (("note" in one or "note" in other) and _unnoted(one) == _unnoted(other))
+def _unchanged(closed: Sequence[Exchange], exchange: Exchange) -> bool:
+    for before in reversed(closed):
+        if before.results:
+            return before.observed == exchange.observed
+    return False
 
 
-def _unnoted(response: JSON) -> JSON:
-    return {key: value for key, value in response.items() if key != "note"} if "note" in response else response
+def _closing(closed: tuple[Exchange, ...], exchange: Exchange) -> tuple[Exchange, ...]:
+    return (*closed[1 - REPLIES :], exchange)
 
 
 def nearly_the_same(one: ToolsRequested, other: ToolsRequested) -> bool:
@@ -209,4 +230,15 @@ class OfTrail(Guard):
         return Trail()
 
     def fold(self, memo: Trail, step: Step) -> Trail:
-        return memo.fold(step)
+        event = step.event
+        if type(event) is ToolsRequested:
+            return memo.ask(event)
+        if type(event) is ToolsExecuted:
+            return memo.learn(event.results)
+        if type(event) is ObservationAppended and event.refusals:
+            return memo.refuse()
+        return memo
+
+    def idle(self, memo: Trail, event: Event) -> bool:
+        """Nothing has happened twice, and some call of this reply has brought nothing yet that could come again."""
+        return memo.signs in QUIET and isinstance(event, ToolsRequested) and not memo.repeats(event.meant)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from haru_fsm.conversation import ResultStatus, ToolResult, ToolsExecuted, ToolsRequested
-from haru_fsm.guards.trail import Exchange
+from haru_fsm.guards.trail import Exchange, observations
 from haru_fsm.lab.judging import Judgement, Kind, Mark
 from haru_fsm.lab.recordings import Recording, Turn
 from haru_fsm.meaning import alike
@@ -85,4 +85,4 @@ def _exchange(turn: Turn) -> Exchange:
     for step in turn.brought:
         if isinstance(step.event, ToolsExecuted):
             results = step.event.results
-    return Exchange(turn.asked.event, results)
+    return Exchange(turn.asked.event, results, observations(results))

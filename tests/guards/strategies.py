@@ -23,14 +23,14 @@ from haru_fsm.conversation import (
 from haru_fsm.models.scripted import answer, calls
 from tests.tables import a_ticket
 
-arguments = st.fixed_dictionaries({"q": st.sampled_from([1, 1.0, True, "a", " a ", "주문"])})
+arguments = st.fixed_dictionaries({"q": st.sampled_from([1, 1.0, 2, True, "a", " a ", "주문"])})
 usages = st.builds(Usage, prompt=st.integers(0, 5), cost_usd=st.sampled_from([None, 0.0, 0.5]))
 wanted = st.lists(st.tuples(st.sampled_from(["f", "g", "api.f"]), arguments), min_size=1, max_size=3)
 results = st.builds(
     ToolResult,
     position=st.integers(0, 2),
     status=st.sampled_from(ResultStatus),
-    response=st.sampled_from([{"result": 1}, {"result": 2}, {"result": 1, "note": "n"}, {"error": "no"}]),
+    response=st.sampled_from([{"result": 1}, {"result": []}, {"result": 1, "note": "n"}, {"error": "no"}]),
     polling=st.booleans(),
     effect=st.booleans(),
     repeated=st.booleans(),
