@@ -53,21 +53,14 @@ class Doubts(NamedTuple):
 
     def _executed(self, results: Sequence[ToolResult]) -> Doubts:
         """A call that was begun before a resume may have been settled since, under its key or by a late outcome."""
-        if not self.calls and not _doubtful(results):
+        if not self.calls and IN_DOUBT not in [each.status for each in results]:
             return self
         # A call that was answered with another one's doubt was not begun: the doubt is the other one's.
         doubtful = {
-            f"{self.requested}.{each.position}": each.status is ResultStatus.IN_DOUBT and each.ran for each in results
+            f"{self.requested}.{each.position}": each.status is IN_DOUBT and each.ran for each in results
         }
         calls = (self.calls - doubtful.keys()) | {call for call, is_doubtful in doubtful.items() if is_doubtful}
         return self if calls == self.calls else Doubts(calls, self.requested)
-
-
-def _doubtful(results: Iterable[ToolResult]) -> bool:
-    for each in results:  # noqa: SIM110 - asked at every step: no generator
-        if each.status is IN_DOUBT:
-            return True
-    return False
 
 
 NO_DOUBTS = Doubts()

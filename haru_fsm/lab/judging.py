@@ -9,19 +9,16 @@ as if nobody had spoken. So a loop that the recording shows to go on is the stub
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
-from typing import Any, Protocol
+from itertools import takewhile
+from typing import Protocol
 
-from haru_fsm.conversation import ObservationAppended, Step, ToolsRequested, Trip
-from haru_fsm.guards.budgets import Deadline
-from haru_fsm.guards.folds import Folds
+from haru_fsm.conversation import Step, ToolsRequested, Trip
+from haru_fsm.guards.folds import Folds, Memos
 from haru_fsm.guards.guard import AllOf, AnyOf, Guard, atoms
-from haru_fsm.guards.trail import OfTrail
-from haru_fsm.guards.verdicts import Verdict, verdict
+from haru_fsm.guards.verdicts import verdict
 from haru_fsm.lab.recordings import Recording, Turn
 from haru_fsm.machine import Row, Workflow
 
@@ -72,56 +69,47 @@ class Rule(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A row that is asked about a reply with calls."""
-
-    holds: Verdict | None
-    kind: Kind | None
-
-
 class Table:
     """The guards of a workflow's table as a rule; `without` names classes of guards that are left out of it."""
 
     def __init__(self, workflow: Workflow, without: Collection[str] = ()) -> None:
-        rows = [row for row in map(partial(_left, without=without), _rows(workflow)) if row is not None]
-        self.folds = Folds([guard for row in rows for guard in atoms(row.when)])
-        self._quiet = not any(_heeds_observations(guard) for guard in self.folds.guards)
-        self._asked = tuple(
-            _Asked(verdict(row.when, self.folds.places) if row.when else None, _kind(row)) for row in rows
-        )
+        asked = takewhile(lambda row: row.when is not None, _rows(workflow))
+        rows = [(left, row) for row in asked if (left := _left(row.when, without)) is not None]
+        self.folds = Folds([guard for left, _ in rows for guard in atoms(left)])
+        self._rows = tuple((verdict(left, self.folds.places), _kind(row)) for left, row in rows)
 
     def judge(self, recording: Recording) -> Judgement:
-        """All marks, run by run."""
-        memos: Sequence[Any] = self.folds.initial()
-        marks: list[Mark] = []
-        before = 0
-        for number, turns in enumerate(recording.runs):
+        """All marks, run by run.
+
+        As long as nothing has tripped, the memos are those of the recording; from then on they are folded anew.
+        """
+        marks, memos = list[Mark](), None
+        for number, (turns, folded) in enumerate(zip(recording.runs, recording.folded(self.folds), strict=True)):
+            memos = self.folds.begun(memos) if memos is not None and self.folds.lasting else None
             for place, turn in enumerate(turns):
-                memos, mark = self._turn(memos, turn, before)
-                before = turn.asked.run
+                now = folded[place] if memos is None else memos
+                mark, noted = self._asked(now, turn)
                 if mark is not None:
                     marks.append(Mark(number, place, *mark))
-                    if mark[0] is Kind.STOP:
-                        break
+                if mark is not None or noted or memos is not None:
+                    memos = self._along(now, turn.refused if mark is not None else turn.run, noted)
+                if mark is not None and mark[0] is Kind.STOP:
+                    break
         return Judgement(tuple(marks))
 
-    def _turn(self, memos: Sequence[Any], turn: Turn, before: int) -> tuple[Sequence[Any], tuple[Kind, Trip] | None]:
-        after, step, asked = self.folds.after, turn.asked, list[str]()
-        if step.run != before:  # what belongs to a run begins with it, and is judged fresh
-            memos = self.folds.begun(memos)
-        for row in self._asked:
-            trip = row.holds(memos, step.event, asked) if row.holds is not None else None
-            if row.holds is None or trip is not None:
-                break
-        step = step._replace(asked=tuple(asked)) if asked else step
-        memos = after(memos, step, step.run)
-        if trip is None:
-            for each in turn.results if self._quiet else turn.brought:
-                memos = after(memos, each, step.run)
-            return memos, None
-        kind = row.kind or Kind.STOP
-        return after(memos, _refused(step), step.run), (kind, trip)
+    def _asked(self, memos: Memos, turn: Turn) -> tuple[tuple[Kind, Trip] | None, list[str]]:
+        """What the first row does whose condition holds, and which counted guards let the reply pass."""
+        event, noted = turn.asked.event, list[str]()
+        for holds, kind in self._rows:
+            trip = holds(memos, event, noted)
+            if trip is not None:
+                return (kind, trip), noted
+        return None, noted
+
+    def _along(self, memos: Memos, steps: tuple[Step, ...], noted: Sequence[str]) -> Memos:
+        if noted:
+            steps = (steps[0]._replace(asked=tuple(noted)), *steps[1:])
+        return self.folds.along(memos, steps)
 
 
 def _rows(workflow: Workflow) -> tuple[Row, ...]:
@@ -130,42 +118,22 @@ def _rows(workflow: Workflow) -> tuple[Row, ...]:
     return workflow.rows_for(state, ToolsRequested)
 
 
-def _left(row: Row, without: Collection[str]) -> Row | None:
-    """The row without these guards; None where its condition can then never hold."""
-    if row.when is None or not without:
-        return row
-    when = _spared(row.when, without)
-    return dataclasses.replace(row, when=when) if when is not None else None
-
-
-def _spared(guard: Guard, without: Collection[str]) -> Guard | None:
+def _left(guard: Guard | None, without: Collection[str]) -> Guard | None:
+    """The condition without these guards; None where it can then never hold."""
     match guard:
+        case None:
+            return None
         case AnyOf(guards=parts):
-            left = [part for part in (_spared(part, without) for part in parts) if part is not None]
+            left = [part for part in (_left(part, without) for part in parts) if part is not None]
             return AnyOf(*left) if left else None
         case AllOf(guards=parts):
-            left = [part for part in (_spared(part, without) for part in parts) if part is not None]
+            left = [part for part in (_left(part, without) for part in parts) if part is not None]
             return AllOf(*left) if len(left) == len(parts) else None
     return None if type(guard).__name__ in without else guard
 
 
-def _kind(row: Row) -> Kind | None:
-    if row.when is None:
-        return None
+def _kind(row: Row) -> Kind:
     return Kind.NUDGE if row.answer is not None else Kind.STOP
-
-
-def _heeds_observations(guard: Guard) -> bool:
-    """Whether an observation that refuses nothing can change this guard's memo; a recorded one takes no time."""
-    return not isinstance(guard, OfTrail | Deadline) and (
-        guard.folds is None or issubclass(ObservationAppended, guard.folds)
-    )
-
-
-def _refused(step: Step) -> Step:
-    assert isinstance(step.event, ToolsRequested)
-    refusals = dict.fromkeys(range(len(step.event.meant)), "")
-    return step._replace(event=ObservationAppended(refusals=refusals), asked=())
 
 
 def judged(rule: Rule, recordings: Iterable[Recording]) -> list[Judgement]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.errors import SettingsError
 from haru_fsm.foreign import in_words
+from haru_fsm.guards.folds import Folds, Memos
 from haru_fsm.json_safe import json_safe
 
 
@@ -38,9 +39,17 @@ class Turn:
     brought: tuple[Step, ...]
 
     @cached_property
-    def results(self) -> tuple[Step, ...]:
-        """What it brought, without observations that only say so."""
-        return tuple(step for step in self.brought if not _says_only_so(step.event))
+    def run(self) -> tuple[Step, ...]:
+        """Its lines where the calls are run, as it was recorded."""
+        return (self.asked, *self.brought)
+
+    @cached_property
+    def refused(self) -> tuple[Step, ...]:
+        """Its lines where a rule refuses the calls."""
+        assert isinstance(self.asked.event, ToolsRequested)
+        refusals = dict.fromkeys(range(len(self.asked.event.calls)), "")
+        event = ObservationAppended(refusals=refusals)
+        return (self.asked, self.asked.model_copy(update={"event": event, "asked": ()}))
 
     @property
     def chars(self) -> int:
@@ -55,37 +64,57 @@ class Turn:
         return len(str(self.asked.event.content)) + sum(map(len, read))
 
 
-def _says_only_so(event: Event) -> bool:
-    return isinstance(event, ObservationAppended) and not event.refusals
-
-
 @dataclass(frozen=True)
 class Recording:
-    """One conversation. `success` is what whoever recorded it said of it, or None; `facts` are the other labels."""
+    """One conversation. `success` is what whoever recorded it said of it, or None; `facts` are the other labels.
+
+    Its calls are made comparable at once, and not when the first rule looks at them.
+    """
 
     steps: tuple[Step, ...]
     success: bool | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for step in self.steps:
+            if isinstance(step.event, ToolsRequested):
+                _ = step.event.meant
+
     @cached_property
     def runs(self) -> tuple[tuple[Turn, ...], ...]:
         """The turns of each run: what lies between two messages of the customer."""
-        runs: dict[int, list[Turn]] = {}
-        turn: tuple[Step, list[Step]] | None = None
+        runs: dict[int, list[tuple[Step, list[Step]]]] = {}
         for step in self.steps:
             turns = runs.setdefault(step.run, [])
-            if isinstance(step.event, ToolsRequested):
-                turn = (step, [])
-                turns.append(Turn(step, ()))
-            elif turn is not None and isinstance(step.event, ToolsExecuted | ObservationAppended):
-                turn[1].append(step)
-                turns[-1] = Turn(turn[0], tuple(turn[1]))
-        return tuple(tuple(turns) for turns in runs.values())
+            kind = type(step.event)
+            if kind is ToolsRequested:
+                turns.append((step, []))
+            elif turns and (kind is ToolsExecuted or kind is ObservationAppended):
+                turns[-1][1].append(step)
+        return tuple(tuple(Turn(asked, tuple(brought)) for asked, brought in turns) for turns in runs.values())
 
     @property
     def turns(self) -> int:
         """Replies with calls, in all runs."""
         return sum(map(len, self.runs))
+
+    def folded(self, folds: Folds) -> tuple[tuple[Memos, ...], ...]:
+        """The memos before each turn of each run, as it was recorded. Folded once for all tables that fold alike."""
+        known = self._folded.get(folds.keys)
+        if known is None:
+            known = self._folded[folds.keys] = tuple(self._fold(folds))
+        return known
+
+    @cached_property
+    def _folded(self) -> dict[Hashable, tuple[tuple[Memos, ...], ...]]:
+        return {}
+
+    def _fold(self, folds: Folds) -> Iterator[tuple[Memos, ...]]:
+        memos = folds.initial()
+        for turns in self.runs:
+            found = [folds.begun(memos)]
+            found.extend(memos := folds.along(found[-1], turn.run) for turn in turns)
+            yield tuple(found[:-1])
 
 
 def from_steps(steps: Sequence[Step]) -> Recording:
