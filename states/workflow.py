@@ -79,18 +79,19 @@ def workflow(limits: Limits) -> Workflow:
     plain = AnyOf(RepeatedCall(repeats), CallCycle())
     circles = AnyOf(
         plain,
-        AllOf(RepeatedCall(repeats - 1), SimilarThoughts()),
+        AllOf(RepeatedCall(repeats - 1, grace=1), SimilarThoughts()),
         NoProgress(repeats, repeats + nudges),
         UnusableCalls(repeats),
         FailingCalls(repeats + nudges),
     )
     # A call that could not be run was told why; going on like that has been nudged once by the error itself.
-    # An effect that the ledger has answered was nudged by that answer. Lighter evidence must come once more.
+    # An effect that the ledger has answered was nudged by that answer. Lighter evidence must come once more; then it is
+    # enough to ask again at all, so that a loop which goes on for three more turns after its nudge is stopped.
     stubborn = AnyOf(
         RepeatedEffect(),
         AllOf(NudgedInVain(max(0, nudges - 1)), UnusableCalls(repeats)),
         AllOf(NudgedInVain(nudges), plain),
-        AllOf(NudgedInVain(nudges + 1), circles),
+        AllOf(NudgedInVain(nudges + 1, grace=0), AnyOf(circles, RepeatedCall(2))),
     )
     unfit = AnyOf(InDoubt(), UnfoundedTicketClaim())
     # Work goes on after each decision, so whoever sets a deadline has it asked in this loop as well.

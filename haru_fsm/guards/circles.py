@@ -7,7 +7,7 @@ A refusal is no observation. A reply trips only when every call in it repeats.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from haru_fsm.conversation import Event, ResultStatus, ToolsRequested, Trip
@@ -28,6 +28,7 @@ class RepeatedCall(OfTrail):
     """
 
     times: int
+    grace: int = field(default=0, kw_only=True)
 
     @property
     def spared_idle(self) -> bool:
@@ -35,10 +36,11 @@ class RepeatedCall(OfTrail):
 
     def judge(self, memo: Trail, event: Event) -> Trip | None:
         assert isinstance(event, ToolsRequested)
-        if memo.most + 1 < self.times:  # no call whatever has come so often
+        limit = self.times + self.grace if memo.signs.heeded else self.times
+        if memo.most + 1 < limit:  # no call whatever has come so often
             return None
         figure = 1 + memo.repeats(event.meant)
-        if figure < self.times:
+        if figure < limit:
             return None
         return self.trip(
             figure,
@@ -236,13 +238,15 @@ class NudgedInVain(OfTrail):
     """
 
     times: int
+    grace: int = field(default=1, kw_only=True)
 
     @property
     def spared_idle(self) -> bool:
         return self.times > 0
 
     def judge(self, memo: Trail, event: Event) -> Trip | None:
-        if memo.signs.vain < self.times + memo.signs.heeded:
+        limit = self.times + self.grace if memo.signs.heeded else self.times
+        if memo.signs.vain < limit:
             return None
         because = f"the model was told that it goes in circles, and {memo.signs.vain} replies have tried nothing new"
-        return self.trip(memo.signs.vain, because, self.times + memo.signs.heeded)
+        return self.trip(memo.signs.vain, because, limit)
