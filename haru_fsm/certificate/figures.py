@@ -1,14 +1,17 @@
 """What one run can cost at worst: requests, calls, seconds, tokens, money.
 
 Visits come from the graph; the rest is arithmetic on what one piece of work can do. A guard that `measures` a
-quantity tightens its figure, if it stands in every way: whenever work has spent of it, the guard is asked, and
-passed, before work that spends of it begins again. Then nothing begins at or beyond its ceiling, and what is spent
-above it is at most what is begun last:
+quantity tightens its figure. Where it stands in every way (whenever work has spent of it, the guard is asked, and
+passed, before work that spends of it begins again), nothing begins at or beyond its ceiling, and what is spent above it
+is at most what is begun last:
 
 * requests: work is told how many are left, so the last piece makes no more than these, and the repeats after faults;
 * tool_calls: judged on the calls that a reply asks for, before any of them runs, so there is nothing above it;
 * seconds: work gets what is left as its own time-out, so there is nothing above it;
 * tokens, cost: what one more piece of work can spend.
+
+Where the table lets work begin at a spent budget now and then (a last word), the run that does so most often says how
+many pieces come on top. A piece that begins with no request left makes one.
 
 All figures are those of a run whose process does not die. Each resume may repeat the piece of work that was cut off.
 """
@@ -96,14 +99,14 @@ class Figures:
     def model_requests(self) -> Worst:
         """Requests and re-asks. Not counted: repeats of the same request after a fault."""
         most = self.visits.value * self.costs.models * (1 + self.costs.model_retries)
-        return self._at(self.visits, min(most, self._request_ceiling))
+        return self._at(self.visits, min(most, self._request_ceiling(repeats=0)))
 
     @cached_property
     def http_requests(self) -> Worst:
         """All requests to the model, those that are repeated after a fault included; what `run.steps` counts."""
         repeats = self.costs.models * self.costs.http_retries
         most = self.visits.value * self.costs.requests
-        return self._at(self.visits, min(most, self._request_ceiling + repeats if self.visits.value else 0))
+        return self._at(self.visits, min(most, self._request_ceiling(repeats) if self.visits.value else 0))
 
     @cached_property
     def replies(self) -> Worst:
@@ -134,13 +137,14 @@ class Figures:
         """Tokens, with every attempt as large as the window."""
         piece = _times(self.costs.requests, self.costs.window_tokens)
         # A budget counts whole tokens and trips when it is reached: the last piece begins with at least one left.
-        ceiling = self._ceiling("tokens", self._asks, self._models) - 1 + piece
+        ceiling = self._ceiling("tokens", self._asks, self._models, piece) - 1 + piece
         return self._upper(min(_times(self.http_requests.value, self.costs.window_tokens), ceiling))
 
     @cached_property
     def usd(self) -> Worst:
         """US dollars, with every request as dear as the dearest, and so is every token."""
-        ceiling = self._ceiling("cost", self._asks, self._models) + self.costs.requests * self.costs.request_usd
+        piece = _times(self.costs.requests, self.costs.request_usd)
+        ceiling = self._ceiling("cost", self._asks, self._models, piece) + piece
         requests = _times(self.http_requests.value, self.costs.request_usd)
         return self._upper(min(requests, _times(self.tokens.value, self.costs.usd_per_token), ceiling))
 
@@ -187,22 +191,36 @@ class Figures:
         spots = MOST_SPOTS // 10 if self.transitions.at_most else MOST_SPOTS
         return worst(self.graph.undisturbed, weigh, known, spots)
 
-    @cached_property
-    def _request_ceiling(self) -> float:
+    def _request_ceiling(self, repeats: float) -> float:
+        """Requests, each piece of work that goes beyond the budget with so many repeats after faults."""
         # Each model after the first may make one more than is left: nobody is passed over for want of requests.
-        return max(1, self._ceiling("requests", self._asks, self._models)) + self.costs.models - 1
+        beyond = self.costs.models + repeats
+        return self._ceiling("requests", self._asks, self._models, beyond, least=1) + beyond - 1
 
-    def _ceiling(self, measures: str, spends: Callable[[Arc], bool], begins: frozenset[Place]) -> float:
-        """The least ceiling of the guards that measure this and stand in every way."""
-        guards = (guard for guard in self.graph.workflow.guards if guard.measures == measures)
-        ceilings = (guard.ceiling for guard in guards if self._stands(guard, spends, begins))
-        return min((ceiling for ceiling in ceilings if ceiling is not None), default=math.inf)
+    def _ceiling(
+        self,
+        measures: str,
+        spends: Callable[[Arc], bool],
+        begins: frozenset[Place],
+        beyond: float = math.inf,
+        least: float = 0,
+    ) -> float:
+        """The least ceiling of the guards that measure this. Each piece of work that may begin although such a guard
+        was not passed adds what it can spend `beyond`."""
+        guards = [guard for guard in self.graph.workflow.guards if guard.measures == measures]
+        loose = ((guard.ceiling, self._loose(guard, spends, begins)) for guard in guards)
+        return min(
+            (max(least, ceiling) + _times(count, beyond) for ceiling, count in loose if ceiling is not None),
+            default=math.inf,
+        )
 
-    def _stands(self, guard: Guard, spends: Callable[[Arc], bool], begins: frozenset[Place]) -> bool:
-        """Whether this guard is asked, and passed, on every way from what spends to where spending begins again."""
+    def _loose(self, guard: Guard, spends: Callable[[Arc], bool], begins: frozenset[Place]) -> float:
+        """How often in a run, at most, work may begin that this guard was not passed for, since something was spent."""
         unasked = [arc for arc in self.graph.undisturbed.arcs if not arc.passes(guard)]
-        spent = [arc.target for arc in unasked if spends(arc)]
-        return not begins & {*spent, *reach(spent, unasked)}
+        spent = {arc.target for arc in unasked if spends(arc)}
+        leading = {place for place in spent if begins & {place, *reach([place], unasked)}}
+        loose = frozenset(arc for arc in unasked if spends(arc) and arc.target in leading)
+        return self._worst(lambda arc: arc in loose).value if loose else 0
 
     @staticmethod
     def _at(visits: Worst, value: float) -> Worst:

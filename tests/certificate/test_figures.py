@@ -162,9 +162,12 @@ def test_few_visits_bound_requests_below_the_budget() -> None:
 
 
 @pytest.mark.parametrize("circumvented", [AllOf(Free("f"), StepBudget(3)), AllOf(StepBudget(3), Free("f"))])
-def test_a_budget_that_can_be_passed_by_bounds_nothing(circumvented: Guard) -> None:
-    four = Visits("visits", 4, frozenset({"AWAIT_MODEL"}))
-    assert certify(react(AnyOf(four, circumvented)), costs=KNOWN).model_requests.value == 4 * 3
+def test_beyond_a_budget_that_can_be_passed_by_each_visit_makes_one_request(circumvented: Guard) -> None:
+    four, seven = (Visits("visits", visits, frozenset({"AWAIT_MODEL"})) for visits in (4, 7))
+    certificate = certify(react(AnyOf(four, circumvented)), costs=KNOWN)
+    assert certificate.model_requests.value == 3 + 3, "all three at the first visit, and one at each of the others"
+    assert certificate.http_requests.value == (3 + 3) + 3 * (1 + 3)
+    assert certify(react(AnyOf(seven, circumvented)), costs=KNOWN).model_requests.value == 3 + 6
 
 
 def test_a_budget_of_calls_must_be_asked_before_they_run() -> None:
