@@ -56,9 +56,7 @@ class Doubts(NamedTuple):
         if not self.calls and IN_DOUBT not in [each.status for each in results]:
             return self
         # A call that was answered with another one's doubt was not begun: the doubt is the other one's.
-        doubtful = {
-            f"{self.requested}.{each.position}": each.status is IN_DOUBT and each.ran for each in results
-        }
+        doubtful = {f"{self.requested}.{each.position}": each.status is IN_DOUBT and each.ran for each in results}
         calls = (self.calls - doubtful.keys()) | {call for call, is_doubtful in doubtful.items() if is_doubtful}
         return self if calls == self.calls else Doubts(calls, self.requested)
 

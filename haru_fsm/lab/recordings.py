@@ -49,7 +49,7 @@ class Turn:
         assert isinstance(self.asked.event, ToolsRequested)
         refusals = dict.fromkeys(range(len(self.asked.event.calls)), "")
         event = ObservationAppended(refusals=refusals)
-        return (self.asked, self.asked.model_copy(update={"event": event, "asked": ()}))
+        return (self.asked, self.asked._replace(event=event, asked=()))
 
     @property
     def chars(self) -> int:
