@@ -49,6 +49,8 @@ REASONS: Mapping[str, Reason] = {
 OTHER = "정해 둔 조건에 따라 멈추었습니다"
 TELLS_MORE = frozenset({"definition_changed"})
 """What only the trip's own sentence can say, for whoever looks after the app."""
+_MADE_UP = re.compile(r"\(([^()]+)\)\Z")
+"""The number of a ticket that does not exist, at the end of the sentence that says so."""
 
 
 def in_korean(trip: Trip) -> str:
@@ -66,7 +68,8 @@ def _sentence(name: str, because: str) -> str:
     """The words for a guard; for one that is not the engine's, its author's own."""
     reason = REASONS.get(_kind(name))
     if reason is not None:
-        return reason.sentence
+        named = _MADE_UP.search(because) if _kind(name) == "UnfoundedTicketClaim" else None
+        return f"{reason.sentence}: {named[1]}" if named else reason.sentence
     return OTHER if because == name else f"{OTHER}: {because}"
 
 
