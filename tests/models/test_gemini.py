@@ -237,11 +237,11 @@ async def test_nobody_listening_at_all():
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_hanging_connection_is_given_up(fault, streamed):
     item = {"transport": fault, "body": reply("가나다라마바사아자차카타파하" * 2)}
-    limits = Limits(model_timeout_s=0.05, http_retries=0)
+    limits = Limits(model_timeout_s=0.3, http_retries=0)
     async with playing(item, limits=limits) as (gemini, model):
         outcome = await model.respond(request(on_text=[].append if streamed else None))
         assert (outcome.kind, outcome.reason) == ("model_failed", "timeout")
-        while not gemini.abandoned:
+        while gemini.requests and not gemini.abandoned:  # on a busy machine it may never have come there
             await asyncio.sleep(0)
 
 
