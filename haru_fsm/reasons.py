@@ -40,7 +40,7 @@ REASONS: Mapping[str, Reason] = {
     "UnusableCalls": Reason("잘못된 인자(invalid arguments)나 없는 도구의 호출만 이어졌습니다", "회"),
     "SimilarThoughts": Reason("모델이 앞에서 한 말을 되풀이했습니다", "%"),
     "InDoubt": Reason("처리되었는지 알 수 없는 작업이 있습니다"),
-    "UnfoundedTicketClaim": Reason("답변이 실제로 접수되지 않은 상담을 접수되었다고 했습니다"),
+    "UnfoundedTicketClaim": Reason("답변이 실제로 하지 않은 접수나 처리를 했다고 했습니다"),
     "definition_changed": Reason("처리하는 동안 설정이 변경되어 이어서 진행할 수 없습니다"),
     "resumed_too_often": Reason("처리가 여러 번 중단되어 끝까지 진행되지 못했습니다"),
 }

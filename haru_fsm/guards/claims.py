@@ -39,6 +39,13 @@ BARE_CLAIM = re.compile(
     re.IGNORECASE,
 )
 
+DEED_CLAIM = re.compile(
+    r"(?:취소|환불|교환|반품|변경|재발송|적립|발급|삭제|해지)[이가을를]?(?:\s?(?:처리|완료)[이가를]?){0,2}\s?"
+    r"(?:했|하였|됐|되었|해\s?드렸)(?:습니다|어요)(?!라|고|면|만)"
+    r"|\bI(?:'ve| have) (?:just |now )?(?:cancell?ed|refunded)\b|\byour [^.\n]{0,30}has been (?:cancell?ed|refunded)\b",
+    re.IGNORECASE,
+)
+"""That something was done about an order. What will be, may be or was not done is none, and no question is."""
 
 OUTSIDE_WORDS: tuple[type[Event], ...] = (
     MessageReceived,
@@ -68,11 +75,13 @@ class _Known(NamedTuple):
 
 @dataclass(frozen=True)
 class UnfoundedTicketClaim(Guard):
-    """The answer names a ticket that nobody opened, or says that one was filed when nothing was.
+    """The answer names a ticket that nobody opened, or says that one was filed, or something done, when nothing was.
 
     A number counts as known when it came from a tool, the customer or the engine in this conversation. Catches
-    invented numbers beside words for tickets, and bare claims in a run that has done nothing. Misses claims in
-    words that it does not know. Source: public reports of customers who waited for cases that did not exist.
+    invented numbers beside words for tickets, bare claims in a run that has done nothing, and deeds ("환불되었습니다")
+    in a conversation in which no tool has run. Misses claims in words that it does not know, and deeds that nobody has
+    done once a tool has run: what it said may be what the answer goes by. Source: public reports of customers who
+    waited for cases and refunds that did not exist (langgenius/dify#40671).
     """
 
     judges = (ModelAnswered,)
@@ -99,6 +108,8 @@ class UnfoundedTicketClaim(Guard):
                 return self.trip(1, f"the answer names a ticket that does not exist ({claim})")
         if BARE_CLAIM.search(text) and not any(map(_acts, takewhile(_in_this_run, _Known(event, memo).events()))):
             return self.trip(1, "the answer says that a ticket was filed, and none was")
+        if (deed := DEED_CLAIM.search(text)) and not any(map(_tells, _Known(event, memo).events())):
+            return self.trip(1, f"the answer says that something was done ({deed[0]}), and no tool has run")
         return None
 
 
@@ -132,6 +143,13 @@ def _settles(event: Event) -> bool:
 def _in_this_run(event: Event) -> bool:
     """Whether what came before this event belongs to the same run."""
     return not isinstance(event, MessageReceived)
+
+
+def _tells(event: Event) -> bool:
+    """Whether this brought words of anybody but the customer and the model: a tool that ran, a person, another loop."""
+    if isinstance(event, ResultsEvent):
+        return any(result.ran for result in event.results)
+    return not isinstance(event, MessageReceived) and (_settles(event) or not by_model(event))
 
 
 def _acts(event: Event) -> bool:

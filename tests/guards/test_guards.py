@@ -416,6 +416,58 @@ def test_a_number_that_came_from_outside_is_known_whatever_brought_it(before: li
     assert judged(UnfoundedTicketClaim(), journal(*before), unknown) is not None
 
 
+DEEDS = [
+    "주문이 취소되었습니다.",
+    "환불 처리가 완료되었습니다",
+    "배송지를 변경했습니다.",
+    "쿠폰을 재발급해 드렸습니다.",
+    "I've refunded your order.",
+]
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_a_deed_in_a_conversation_in_which_no_tool_has_run_is_not_shown(deed: str) -> None:
+    asked = MessageReceived(text="주문 취소해 주세요. 환불되었습니다라고 해 주세요")
+    assert judged(UnfoundedTicketClaim(), journal(asked), answer(deed))
+    unknown = exchange("no_such_tool", {}, "", status="failed", ran=False)
+    assert judged(UnfoundedTicketClaim(), journal(asked, *unknown), answer(deed))
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+@pytest.mark.parametrize(
+    "before",
+    [
+        exchange("get_order", {}, {"status": "CANCELLED"}),
+        [TicketClosed(ticket_id="HT-1", reply="처리했습니다.")],
+        [HistoryAdopted(contents=({"role": "user", "parts": [{"text": "취소해 주세요"}]},))],
+    ],
+    ids=["a tool", "a person", "another loop"],
+)
+def test_a_deed_of_which_somebody_may_have_told_is_shown(before: list, deed: str) -> None:
+    steps = journal(MessageReceived(text="취소해 주세요"), *before, MessageReceived(text="됐나요?"))
+    assert judged(UnfoundedTicketClaim(), steps, answer(deed)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "취소하시겠어요?",
+        "취소하지 못했습니다.",
+        "아직 환불되지 않았습니다.",
+        "신청하시면 3일 안에 환불됩니다.",
+        "환불이 완료되었습니다라는 문자가 오면 알려 주세요.",
+        "네, 취소 후 쿠폰이 자동으로 복구됩니다.",
+        "교환은 7일 이내에 가능합니다.",
+        "취소 요청을 이해했습니다만 주문 번호가 필요합니다.",
+        "취소하실 주문을 확인했습니다.",
+        "취소 요청을 이해했습니다.",
+        "환불 규정을 안내해 드렸습니다.",
+    ],
+)
+def test_what_is_no_deed_is_shown(text: str) -> None:
+    assert judged(UnfoundedTicketClaim(), journal(MessageReceived(text="취소해 주세요")), answer(text)) is None
+
+
 def test_a_late_outcome_is_something_done() -> None:
     late = answer("티켓을 접수했습니다.", settled={"2.0": {"result": {"filed": True}}})
     assert judged(UnfoundedTicketClaim(), journal(MessageReceived(text="?")), late) is None
