@@ -86,12 +86,6 @@ def _o010a(come: Played) -> None:
     assert all("result" in come.responses(number)[0]["response"] for number in (2, 3))
 
 
-def _o012b(come: Played) -> None:
-    room = [body["generationConfig"]["maxOutputTokens"] for body in come.gemini.requests]
-    assert room == sorted(set(room)), "more each time"
-    assert "cut_off" in come.tickets[0].ticket.summary
-
-
 def _o016c(come: Played) -> None:
     assert come.incidents()[0].finish_reason == "REASON_OF_NEXT_YEAR"
     _never_sent("확인 중")(come)
@@ -159,11 +153,6 @@ def _o032b(come: Played) -> None:
     assert statuses == ["배송중", "결제완료", "배송완료"]
 
 
-def _o035b(come: Played) -> None:
-    _ran_with("track_shipment", {"order_id": "HR20260725002", "courier": "CJ"})(come)
-    assert "courier" in _results(come)[0]["note"]
-
-
 def _o038a(come: Played) -> None:
     exact = {"order_id": "HR20260725002", "amount": 12900, "reason": "DEFECT"}
     assert come.stage.log.read("begun", "refund_order") in ([], [exact])
@@ -196,11 +185,6 @@ def _o049d(come: Played) -> None:
     assert come.incidents()[0].http_status == 403
 
 
-def _o056a(come: Played) -> None:
-    first, again = come.runs
-    assert first == again
-
-
 def _o056b(come: Played) -> None:
     assert len({run.model_dump_json() for run in come.runs}) == 1
     assert come.notes["losers"] == [] or len(come.runs) == 1
@@ -222,10 +206,6 @@ def _o058b(come: Played) -> None:
 def _o058c(come: Played) -> None:
     assert "not known" in _results(come)[0]["error"]
     assert "cancel_order" in come.tickets[0].ticket.summary
-
-
-def _o058d(come: Played) -> None:
-    assert len(_results(come)[0]["error"]) < 2_000
 
 
 def _o060a(come: Played) -> None:
@@ -276,11 +256,6 @@ def _o080a(come: Played) -> None:
     assert "Resume" in str(come.last.stopped_by)
 
 
-def _o082a(come: Played) -> None:
-    assert len(come.notes["losers"]) == come.case.script["concurrent"]["workers"] - len(come.runs)
-    assert [step.seq for step in come.record.steps] == list(range(1, len(come.record.steps) + 1))
-
-
 def _o086a(come: Played) -> None:
     refused = come.notes["refused"]
     assert len(refused) >= 4
@@ -318,11 +293,6 @@ def _o095b(come: Played) -> None:
     assert any(event.compaction for event in come.events(ModelEvent))
 
 
-def _o103c(come: Played) -> None:
-    assert len({run.ticket.ticket_id for run in come.runs if run.ticket}) == 1
-    assert len(come.tickets[0].notes) == 2
-
-
 def _o106b(come: Played) -> None:
     assert come.notes["appends"] > 1
     assert len(come.stage.log.read("done", "cancel_order")) <= 1
@@ -345,7 +315,6 @@ OWN_CHECKS: dict[str, Check] = CHECKS_BY_NAME | {
     "O010c": _reasons("malformed_call", "malformed_call"),
     "O012a": _all(_reasons("cut_off"), _never_sent("cancel_order")),
     "O016a": _all(_reasons("answer_blocked"), _never_sent("같은 분은")),
-    "O016b": _ticket_says("answer_blocked"),
     "O030a": _all(_reasons("empty"), _never_sent("보상은")),
     "O040a": _ran_with("search_orders", {"filters": {"status": "배송중", "limit": 10}, "tags": ["fragile"]}),
     "O042a": _first_error_says("order_id"),
@@ -354,6 +323,5 @@ OWN_CHECKS: dict[str, Check] = CHECKS_BY_NAME | {
     "O051b": _reasons("server", "server"),
     "O068a": _nudged,
     "O068b": _nudged,
-    "O101a": _ticket_says("HT-7Q2M4K9XWB"),
 }
 """By the id of the case; what is not here, counts and endings say."""
