@@ -9,7 +9,8 @@ a wait. Neither is done without end:
 * retries: at most `limits.http_retries`, after the wait that the provider has asked for, else after a wait that
   doubles, with jitter, so that two hundred conversations do not come back in the same instant; at once where a
   provider refuses a field that the next request does without;
-* everything: within `request.timeout_s` on the clock that was handed in. A wait that would end later is not begun.
+* everything: within `request.timeout_s` on the clock that was handed in. A wait that would end later is not begun, and
+  no attempt before the last takes more than half of it (or ten seconds): nobody knows whether a silent server works.
 
 A blocked prompt, a refused request, a wrong key, a spent quota are final at once. Every attempt is counted, with its
 tokens, and leaves an incident; what comes out is an event, and no exception but a cancellation ever does.
@@ -47,6 +48,8 @@ log = logging.getLogger(__name__)
 FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 16.0
 """Seconds between two retries, where nobody says how many: 0.5, 1, 2, ... 16, each shortened by up to a half."""
+LEAST_ATTEMPT_S = 10.0
+"""Seconds that an attempt is given, where there are so many, before time is put aside for another one."""
 LONGEST_TOLD_WAIT_S = 300.0
 """Seconds that are waited for a provider who names a time, when the run itself has no deadline."""
 
@@ -167,7 +170,7 @@ class _Work:
     async def _attempt(self) -> Reply:
         """One attempt within its time. The transport's own time-outs are per read, so that a trickle outlives them."""
         left = self.left
-        attempt = Attempt(self.amendment, min(left, self.persistence.limits.model_timeout_s), self.speech)
+        attempt = Attempt(self.amendment, self._seconds(left), self.speech)
         try:
             async with asyncio.timeout(attempt.timeout_s):
                 reply = await self.asking(attempt)
@@ -179,6 +182,12 @@ class _Work:
         if isinstance(reply, Problem):
             return replace(reply, detail=scrub(reply.detail, *self.persistence.keys))
         return reply
+
+    def _seconds(self, left: float) -> float:
+        """What one attempt may take: a server that says nothing must leave time for another attempt."""
+        limits = self.persistence.limits
+        alone = self.retries >= limits.http_retries
+        return min(limits.model_timeout_s, left if alone else min(left, max(left / 2, LEAST_ATTEMPT_S)))
 
     def _ask_again(self, problem: Problem) -> ModelFailed | None:
         """Have the next attempt ask for another reply, in other words, if that is still allowed."""

@@ -201,6 +201,23 @@ async def test_an_attempt_has_the_smaller_of_the_two_times():
     assert [attempt.timeout_s for attempt in asking.attempts] == [7.5, 5, 5]
 
 
+@pytest.mark.parametrize(
+    ("retries", "left", "given"),
+    [(1, 20, [10, 10]), (1, 100, [50, 50]), (2, 100, [50, 25, 25]), (0, 20, [20]), (1, 12, [10, 2])],
+)
+async def test_a_silent_server_leaves_time_for_another_attempt(retries, left, given):
+    clock = FakeClock()
+    seen = []
+
+    async def silent(attempt):
+        seen.append(attempt.timeout_s)
+        clock.advance(attempt.timeout_s)
+        return problem("timeout")
+
+    await ask(silent, clock=clock, http_retries=retries, request={"timeout_s": left})
+    assert seen == pytest.approx(given, abs=2)
+
+
 async def test_no_attempt_begins_after_the_deadline():
     clock = FakeClock()
     asking = Scripted(problem("empty"), clock=clock, takes_s=6)
