@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -82,6 +83,13 @@ def test_whatever_a_checkpoint_holds_is_refused_by_name_or_becomes_valid(checkpo
     else:
         assert check_contents([*mended, USER]) == []
         assert repaired(mended) == (mended, ())
+
+
+@pytest.mark.parametrize("checkpoint", ["{", "", b"[]", {"history": []}, {}, None, 3, True])
+def test_what_is_no_list_of_turns_is_refused_by_name(checkpoint) -> None:
+    """A text or a dictionary would otherwise be gone through letter by letter, key by key."""
+    with pytest.raises(SettingsError, match="no list of turns"):
+        repaired(checkpoint)
 
 
 def test_what_is_no_turn_and_no_part_is_left_out_and_said() -> None:
