@@ -1,4 +1,9 @@
-"""Budgets: how much a run may spend. A spent budget stays spent, whatever happens to the process."""
+"""Budgets: how much a run may spend. A spent budget stays spent, whatever happens to the process.
+
+They catch whatever does not end by itself, and miss whatever is wrong within them: which loop it is they cannot tell.
+*Measured* is on 819 recorded runs that succeeded (docs/guards.md); they carry neither prices nor times. What no
+recording shows is held by properties: the limit is kept in any history, over restarts, compaction and forks.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,10 @@ def _requests(event: Event) -> int:
 class StepBudget(Guard):
     """At most `steps` model requests in a run, re-asks included.
 
-    Promises: `steps` visits of the states in `visits`, because each visit costs at least one request.
+    Promises: `steps` visits of the states in `visits`, because each visit costs at least one request. Catches every
+    run that goes on asking. Misses what one request costs.
+
+    Measured: of the successes 44 want tools at their eighth request, none at its twelfth.
     """
 
     steps: int
@@ -60,7 +68,10 @@ class ToolCallBudget(Guard):
     """At most `calls` tool calls in a run, counted as the model requests them.
 
     Promises: `calls` askings, because each reply that requests tools requests at least one. Trips on the reply
-    that would go beyond; that reply's calls are not run.
+    that would go beyond; that reply's calls are not run. Catches floods of calls. Misses what one call costs;
+    and counts calls that are refused afterwards as well.
+
+    Measured: no success requests more than 20.
     """
 
     calls: int
@@ -96,7 +107,8 @@ class TokenBudget(Guard):
     """At most about `tokens` tokens in a run: trips on the first event at which they are spent.
 
     Counts what the provider reports (thoughts included, cached tokens once), failed attempts included. Promises:
-    `tokens` visits of the states in `visits`, only because each request is charged at least one token.
+    `tokens` visits of the states in `visits`, only because each request is charged at least one token. Catches
+    histories that grow. Misses what a provider does not report, and the last request, which may go far beyond.
     """
 
     tokens: int
@@ -138,7 +150,7 @@ class TokenBudget(Guard):
 @dataclass(frozen=True)
 class CostBudget(Guard):
     """At most about `usd` US dollars in a run, where the price of the model is known. Promises nothing: a price
-    may be zero."""
+    may be zero. Catches dear models and long histories. Misses requests whose price nobody knows."""
 
     usd: float
 
@@ -170,7 +182,8 @@ class CostBudget(Guard):
 @dataclass(frozen=True)
 class Deadline(Guard):
     """At most about `seconds` of work in a run: the sum of `took_ms`, pauses not counted. Promises nothing: a step
-    may take no measurable time."""
+    may take no measurable time. Catches slow models and tools, which get what is left as their time-out. Misses work
+    that a dead process had not journaled."""
 
     seconds: float
 
@@ -196,7 +209,11 @@ class Deadline(Guard):
 
 @dataclass(frozen=True)
 class Nudged(Counted):
-    """Going in circles was already refused `times` times in this run. Ask it together with a loop guard."""
+    """Going in circles was already refused `times` times in this run. Ask it together with a loop guard.
+
+    Promises `times` askings. Catches the model that is nudged and nudged. Misses whether it has listened in between:
+    NudgedInVain looks at that.
+    """
 
     def because(self, count: int) -> str:
         return f"the model was told {count} times that it goes in circles, and went on"
@@ -217,7 +234,10 @@ class LastWord(Counted):
 
 @dataclass(frozen=True)
 class LastWordGiven(Guard):
-    """The row before gave the model the last word; what that row decided is not judged again before the request."""
+    """The row before gave the model the last word; what that row decided is not judged again before the request.
+
+    Promises nothing. Catches just the observation between that row and the request. Misses nothing of it.
+    """
 
     @property
     def limit(self) -> int | None:
@@ -235,7 +255,10 @@ class LastWordGiven(Guard):
 
 @dataclass(frozen=True)
 class ResumeBudget(Counted):
-    """A run may be taken up again `times` times after its process died; one that keeps killing it is given up."""
+    """A run may be taken up again `times` times after its process died; one that keeps killing it is given up.
+
+    Promises `times` askings. Catches the crash loop. Misses why it dies: a deployment counts like a poisonous tool.
+    """
 
     def because(self, count: int) -> str:
         return f"the run was resumed {count} times and never came to its end"
@@ -246,7 +269,8 @@ class ApprovalBudget(Counted):
     """A run may ask for a person's approval of `times` calls.
 
     Promises: `times` askings, because each pause waits for one call at least. Trips earlier where calls that are
-    asked about together could not all be decided one by one, each with a pause of its own for the rest.
+    asked about together could not all be decided one by one, each with a pause of its own for the rest. Catches the
+    run that bothers people. Misses what it asks them for.
     """
 
     def judge(self, memo: int, event: Event) -> Trip | None:

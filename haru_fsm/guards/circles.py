@@ -2,6 +2,8 @@
 
 Observations decide, arguments never alone: a call that brings something new is progress, however often it was made.
 A refusal is no observation. A reply trips only when every call in it repeats.
+
+*Measured* is what a guard does alone, on 819 recorded runs that succeeded and 5,440 true loops: docs/guards.md.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ class RepeatedCall(OfTrail):
     """The same call for the `times`-th time, having brought the same observation each time before.
 
     Catches the stubborn loop and any cycle of calls. Misses loops whose arguments or results vary. A tool marked as
-    polling is never held against the model.
+    polling is never held against the model. A model that has heeded a nudge has `grace` more.
+
+    Measured: with 3 it trips in 9 successes and in 99.9 % of the loops by their third turn; with 2 in 21 and in all.
     """
 
     times: int
@@ -54,8 +58,10 @@ class RepeatedCall(OfTrail):
 class RepeatedEffect(OfTrail):
     """The same effect once more, after the model was told that it is done and what came of it.
 
-    Catches a model that insists on an effect, which the ledger answers instead of running it. Misses nothing that the
-    ledger answers; the first such answer is the nudge.
+    Catches a model that insists on an effect, which the ledger answers instead of running it. Misses the same effect
+    in other words, for the ledger runs it; the first answer of the ledger is the nudge.
+
+    Measured: the recordings have no ledger. Held by properties on generated runs alone.
     """
 
     @property
@@ -76,6 +82,8 @@ class CallCycle(OfTrail):
 
     Catches A-B-A-B one turn before its third round would begin, where RepeatedCall(3) speaks. Misses cycles with a
     result that changes (they get somewhere) and those longer than `longest`. Refused replies count as part of it.
+
+    Measured: it trips in 1 success and in 9 % of the loops by their third turn (most repeat one single reply).
     """
 
     rounds: int = 2
@@ -116,6 +124,8 @@ class NoProgress(OfTrail):
     it is given. Misses the same observation for calls that really differ, for an empty result may well be the answer
     to many questions; and the same short answer, for several orders may all be on their way. After a refusal errors
     are counted anew: the model must be able to try what it was told to.
+
+    Measured: (3, 5) trips in 5 successes and in 18 % of the loops by their third turn, 74 % in the end.
     """
 
     times: int
@@ -192,7 +202,9 @@ class FailingCalls(OfTrail):
     """The last `times` replies brought nothing but failed calls: bad arguments, unknown tools, errors.
 
     Catches the model that gets nothing right, whatever it varies. Misses failures between successes. After a refusal
-    it counts anew. Of successful recorded runs some fail three times in a row and more, so let it nudge, not stop.
+    it counts anew. Successful runs fail up to eleven times in a row, so let it nudge, not stop.
+
+    Measured: with 5 it trips in 2 successes and in 29 % of the loops by their third turn, 78 % in the end; with 3 in 4.
     """
 
     times: int
@@ -214,6 +226,8 @@ class UnusableCalls(OfTrail):
 
     Catches the model that never gets its arguments right. Misses failures of the tools themselves. Each such call was
     told what is allowed, and a refusal after that counts as one more.
+
+    Measured: the recordings do not tell such calls from failures of tools. Held by field cases and properties.
     """
 
     times: int
@@ -234,7 +248,10 @@ class NudgedInVain(OfTrail):
     """The model was told that it goes in circles, and `times` replies have tried and brought nothing new since.
 
     Ask it with a loop guard. A reply tries something new with a call that was neither run nor refused before, and is
-    not nearly one of these. A model that has once done so when it was told to is told once more than others.
+    not nearly one of these. A model that has once done so when it was told to is told `grace` times more than others.
+    Catches the model that does not listen. Misses one that tries something new now and then: a budget must end it.
+
+    Measured: in the default table it stops 3 successes, and each loop that goes on for three turns after its nudge.
     """
 
     times: int

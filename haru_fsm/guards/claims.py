@@ -82,6 +82,8 @@ class UnfoundedTicketClaim(Guard):
     in a conversation in which no tool has run. Misses claims in words that it does not know, and deeds that nobody has
     done once a tool has run: what it said may be what the answer goes by. Source: public reports of customers who
     waited for cases and refunds that did not exist (langgenius/dify#40671).
+
+    Measured: it trips on none of 1,290 recorded answers. That it finds invented numbers is held by field cases.
     """
 
     judges = (ModelAnswered,)
@@ -165,7 +167,9 @@ def _acts(event: Event) -> bool:
 class InDoubt(Guard):
     """An effect of this run was started and nobody knows how it ended; what the model says of it is no evidence.
 
-    A late outcome or a person's word, which travel inside the next model event, settle it.
+    A late outcome or a person's word, which travel inside the next model event, settle it. Catches every outcome that
+    the ledger calls in doubt. Misses a tool that says it has done what it has not. Measured: the recordings have no
+    ledger; properties hold it to the journal.
     """
 
     judges = (ModelAnswered,)

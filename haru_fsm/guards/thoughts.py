@@ -17,7 +17,11 @@ class SimilarThoughts(OfTrail):
 
     Similarity is the share of common words; in Korean, where endings change, also of common jamo trigrams. Source:
     the classic rule of word-set similarity above 0.85 with any of the last three thoughts. It is evidence, no proof:
-    a careful model also repeats itself, so let it weigh only beside another guard, and be asked after it.
+    a careful model also repeats itself, so let it weigh only beside another guard, and be asked after it. Misses
+    models that show no thoughts, and what is said again in quite other words.
+
+    Measured: alone it trips in 23 of 819 successes and in 1 % of 5,440 true loops by their third turn; beside
+    RepeatedCall(2) in 9 and 1 % (docs/guards.md).
     """
 
     threshold: float = 0.85
