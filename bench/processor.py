@@ -86,7 +86,10 @@ def _ahead(workflow: Workflow, behind: Conversation, n: int, samples: int) -> li
 
 
 def _guards(workflow: Workflow, behind: Conversation, n: int, plan: Plan) -> float:
-    """The condition of every row that is asked judges its event, as the table does it, and each line is folded."""
+    """The condition of every row that is asked judges its event, as the table does it, and each line is folded.
+
+    The reply's calls have been read, for they are run in any case; what they mean is worked out, for guards alone ask.
+    """
     folds = workflow.folds
     asked = {
         step.event.kind: [
@@ -106,9 +109,14 @@ def _guards(workflow: Workflow, behind: Conversation, n: int, plan: Plan) -> flo
                     raise RuntimeError(f"a guard tripped on {step.event.kind}: this is no longer what is measured")
             memos = folds.after(memos, step, behind.run)
 
-    return processor_us(
-        lambda: [partial(judged, steps) for steps in _ahead(workflow, behind, n, plan.samples)], plan.repetitions
-    )
+    def jobs() -> list[Callable[[], object]]:
+        ahead = _ahead(workflow, behind, n, plan.samples)
+        for request, *_ in ahead:
+            assert isinstance(request.event, ToolsRequested)
+            _ = request.event.calls
+        return [partial(judged, steps) for steps in ahead]
+
+    return processor_us(jobs, plan.repetitions)
 
 
 def _contents(workflow: Workflow, behind: Conversation, n: int, plan: Plan) -> float:

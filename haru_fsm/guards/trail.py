@@ -150,7 +150,8 @@ class Trail(NamedTuple):
             known[call] = observed, times
             same = same and times > 1
             most = times if times > most else most
-            told = told | {call} if result.repeated else told
+            if result.repeated:
+                told |= {call}
         signs = signs_after(signs, closed, exchange, same, told)
         if len(known) >= GENERATION:
             known, older = {}, known
