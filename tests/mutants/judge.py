@@ -121,6 +121,9 @@ def judge_restarts(folder: Path) -> None:
         require(any("was not run" in str(part) for part in refused), "the model is not told that it goes in circles")
         seen = ground.perform(Play(replies=(calls(("look", {})),)))
         require(seen.runs[0].steps == 4, "calls that keep failing are not stopped at the fourth")
+        round_ = (calls(("look", {"what": "A"})), calls(("look", {"what": "B"})))
+        seen = ground.perform(Play(replies=round_ * 4))
+        require(seen.runs[0].steps == 6, "a cycle of two calls does not cost six requests")
 
 
 def judge_doubts(folder: Path) -> None:
