@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from haru_fsm.conversation import Answer, ApprovalRequested, Event, ModelEvent, Step, ToolsRequested, Trip
+from haru_fsm.conversation import Answer, ApprovalRequested, Event, ModelEvent, Resumed, Step, ToolsRequested, Trip
 from haru_fsm.guards.guard import Counted, Guard
 from haru_fsm.progress import by_model
 
@@ -247,7 +247,8 @@ class LastWordGiven(Guard):
         return False
 
     def fold(self, memo: bool, step: Step) -> bool:
-        return step.answer is Answer.LAST_WORD
+        # A run that is taken up in between goes on where it was.
+        return memo if type(step.event) is Resumed else step.answer is Answer.LAST_WORD
 
     def judge(self, memo: bool, event: Event) -> Trip | None:
         return self.trip(1, "the model has the last word", 1) if memo else None

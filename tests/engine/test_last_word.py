@@ -72,3 +72,13 @@ def test_the_table_with_a_last_word_is_certified() -> None:
     assert isinstance(plain.transitions.value, int)
     assert certificate.transitions.value == plain.transitions.value + 2, "one request more, and its refusals before it"
     assert certificate.tool_calls.value == plain.tool_calls.value
+
+
+async def test_a_resumption_does_not_take_the_last_word_back() -> None:
+    async with engine(ScriptedModel(looking), max_steps=3, **LIMITS) as haru:
+        first = await haru.ask("A 어디 있나요?", customer_id="C1")
+        record = await haru.store.load(first.conversation_id)
+        assert record is not None
+        [given] = [step.seq for step in record.steps if step.answer is Answer.LAST_WORD]
+        copy = await haru.fork(first.conversation_id, at=given)
+    assert (copy.state, copy.answer, copy.stopped_by) == ("DONE", first.answer, None)
