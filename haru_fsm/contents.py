@@ -40,6 +40,7 @@ from haru_fsm.conversation import (
     ToolResult,
     ToolsRequested,
 )
+from haru_fsm.progress import by_model
 from haru_fsm.toolbox.cutting import cut_and_measured, size_of
 from haru_fsm.untrusted import marked_message
 
@@ -102,9 +103,7 @@ class History(NamedTuple):
 
     def fold(self, step: Step) -> History:
         """The history after one more step."""
-        if not isinstance(step.event, ModelEvent):
-            return self._fold(step)
-        return self.as_asked(step.event)._fold(step)
+        return (self.as_asked(step.event) if by_model(step.event) else self)._fold(step)
 
     def as_asked(self, event: ModelEvent) -> History:
         """The history as the model read it before this event: compacted, and with the outcomes that were settled."""
@@ -173,6 +172,10 @@ class History(NamedTuple):
             self.marks,
         )
 
+    def _with(self, results: Mapping[int, ToolResult]) -> History:
+        chars, size, asked, counted, marks = self[3:]
+        return History(self.contents, self.open_calls, results, chars, size, asked, counted, marks)
+
     def _user(self, text: str) -> History:
         """Say something as the user; two user turns in a row are one, but responses stand alone before a message."""
         return self._then({"role": "user", "parts": [{"text": text}]}, size_of(text))
@@ -194,13 +197,13 @@ class History(NamedTuple):
         if calls or not history.contents or any("functionCall" in part for part in parts):
             history = history._user_last()
         counted = None if event is None else _counted(event, history.size)
-        return history._then(content, sum(map(size_of, parts)), calls, asked, counted)
+        return history._then(content, size_of(parts), calls, asked, counted)
 
     def _user_last(self) -> History:
         return self if self.contents and self.contents[-1]["role"] == "user" else self._user(GO_ON_LINE)
 
     def _executed(self, results: Sequence[ToolResult]) -> History:
-        history = self._replace(results={result.position: result for result in results})
+        history = self._with({result.position: result for result in results})
         doubtful = [
             each.position for each in results if each.status is ResultStatus.IN_DOUBT and each.ran and self.open_calls
         ]
@@ -221,9 +224,12 @@ class History(NamedTuple):
     def _observed(self, refusals: Mapping[int, str]) -> History:
         if not self.open_calls:
             return self
-        said = [self._response(call, refusals.get(call.position)) for call in self.open_calls]
-        turn = {"role": "user", "parts": [part for part, _ in said]}
-        return self._then(turn, sum(size for _, size in said))
+        parts, size = list[JSON](), 0
+        for call in self.open_calls:
+            part, more = self._response(call, refusals.get(call.position))
+            parts.append(part)
+            size += more
+        return self._then({"role": "user", "parts": parts}, size)
 
     def _closed(self) -> History:
         """The same with every open call answered, for turns that cannot follow a call."""
@@ -274,11 +280,12 @@ def _read_by_model(result: ToolResult, chars: int) -> tuple[JSON, int]:
 
 def _counted(event: ModelEvent, size: int) -> tuple[int, int] | None:
     """What the provider has counted, where that was one request's prompt and nothing else's."""
-    summary = event.compaction
-    requests, usage = event.requests, event.usage
+    summary, usage = event.compaction, event.usage
+    if not usage.prompt or usage.estimated:
+        return None
     prompt = usage.prompt - (summary.usage.prompt if summary else 0)
-    alone = requests - (summary.requests if summary else 0) == 1
-    return (prompt, size) if alone and prompt > 0 and not usage.estimated else None
+    alone = event.requests - (summary.requests if summary else 0) == 1
+    return (prompt, size) if alone and prompt > 0 else None
 
 
 def with_outcomes(history: History, settled: Mapping[str, JSON]) -> History:
