@@ -16,7 +16,7 @@ from haru_fsm.models.offline_tools import Tool
 from haru_fsm.models.offline_words import ACT_AND_MORE, BOTH, FIELDS, GENERAL, JOINED, POLICY, heard
 
 _ENDS = re.compile(
-    r"(?<=[.!?~\n])\s+|\s+(?:그리고|그런데|근데|그럼|또|and also|also)\s+"
+    r"(?<=[.!?~\n])\s+|,?\s+(?:그리고|그런데|근데|그럼|또|and also|also)\s+"
     r"|\s+and\s+(?=(?:do|does|can|could|what|when|where|how|is|are)\b)"
 )
 MOST_PARTS = 3

@@ -306,6 +306,11 @@ async def test_several_things_at_once(talk: Talk, question: str, names: set[str]
     assert_said_well(answer, talk.observed)
 
 
+async def test_the_mark_between_two_questions_belongs_to_none(talk: Talk) -> None:
+    await talk.say("환불 규정 알려줘, 그리고 제 쿠폰 뭐 있어요?")
+    assert dict(talk.calls)[POLICIES] == {"question": "환불 규정 알려줘"}
+
+
 async def test_a_number_is_meant_in_the_next_question_too(talk: Talk) -> None:
     await talk.say("HR20260725002 언제 와요? 택배사는 어디예요?")
     assert {json.dumps(args) for _, args in talk.calls} == {'{"order_id": "HR20260725002"}'}
