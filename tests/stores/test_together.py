@@ -68,7 +68,7 @@ async def test_a_reader_that_fails_takes_nothing_of_its_neighbours(tmp_path: Pat
     await store.append(received("c-1"), expected_seq=0, owner="me", over=None, lease_s=15)
     read = [
         store.load("c-1"),
-        store._reader.do(lambda connection: connection.execute("SELECT * FROM nothing")),
+        store._reader.run(lambda connection: connection.execute("SELECT * FROM nothing")),
         store.load("c-1"),
     ]
     first, failed, last = await asyncio.gather(*read, return_exceptions=True)

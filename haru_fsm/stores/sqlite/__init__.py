@@ -2,13 +2,14 @@
 
 The disk must be a local POSIX one: SQLite's locks do not hold over a network.
 
-    store           the store as the engine sees it
-    opening         a connection to the file, and its tables
-    hand            a thread with a connection: one writes, one reads
-    transactions    what is written together, and what becomes of it where one write fails
-    writing         what an append, a note and a ticket put into the tables
-    reading         how a conversation comes out of them
-    faults          SQLite's errors as ours
+    store               the store as the engine sees it
+    opening             a connection to the file, and its tables
+    database_thread     a thread with a connection: one writes, one reads
+    transactions        what is written together, and what becomes of it where one write fails
+    writing             what an append, a note and a ticket put into the tables
+    reading             how a conversation comes out of them
+    collector           the garbage collector, held back meanwhile
+    faults              SQLite's errors as ours
 """
 
 from haru_fsm.stores.sqlite.store import SQLiteStore

@@ -16,9 +16,9 @@ from haru_fsm.conversation import Conversation, Ticket
 from haru_fsm.errors import StoreError
 from haru_fsm.stores import Outcome, Record, Started, StoredTicket, Summary
 from haru_fsm.stores.journal import damaged
+from haru_fsm.stores.sqlite.collector import collector_paused
+from haru_fsm.stores.sqlite.database_thread import DatabaseThread
 from haru_fsm.stores.sqlite.faults import is_damage
-from haru_fsm.stores.sqlite.garbage import uncollected
-from haru_fsm.stores.sqlite.hand import Hand
 from haru_fsm.stores.sqlite.opening import opened
 from haru_fsm.stores.sqlite.reading import SUMMARY, lenient, load, stored, summary_of
 from haru_fsm.stores.sqlite.transactions import commit, read
@@ -47,8 +47,8 @@ class SQLiteStore:
         self._now = now
         self._busy_timeout_s = busy_timeout_s
         self._lease_s = 15.0
-        self._writer = Hand("haru-writer", self._open, commit, idle=self._renew, idle_s=RENEW_S)
-        self._reader = Hand("haru-reader", self._open_for_reading, read)
+        self._writer = DatabaseThread("haru-writer", self._open, commit, idle=self._renew, idle_s=RENEW_S)
+        self._reader = DatabaseThread("haru-reader", self._open_for_reading, read)
         self._heads: dict[str, Head] = {}
         """Where the conversations stand that this process is moving: an append need not look it up again."""
 
@@ -95,7 +95,7 @@ class SQLiteStore:
             return put(connection, conversation, new, before, Lease(owner, over, now, now + lease_s))
 
         try:
-            self._heads[conversation.conversation_id] = await self._writer.do(job)
+            self._heads[conversation.conversation_id] = await self._writer.run(job)
         except BaseException:
             self._heads.pop(conversation.conversation_id, None)
             raise
@@ -104,7 +104,7 @@ class SQLiteStore:
 
     async def release(self, conversation_id: str, owner: str) -> None:
         self._heads.pop(conversation_id, None)
-        await self._writer.do(
+        await self._writer.run(
             lambda connection: (
                 connection.execute(
                     "UPDATE conversations SET owner = NULL, lease_until = 0 WHERE conversation_id = ? AND owner = ?",
@@ -137,7 +137,7 @@ class SQLiteStore:
                 raise StoreError(f"Conversation {conversation_id} is not in the store; its ledger cannot be written.")
             return note(connection, row[0], call, what)
 
-        return await self._writer.do(job)
+        return await self._writer.run(job)
 
     # -- tickets
 
@@ -148,7 +148,7 @@ class SQLiteStore:
                 add_note(connection, filed.ticket_id, ticket.summary)
             return filed
 
-        return self._writer.do_blocking(job)
+        return self._writer.run_blocking(job)
 
     async def tickets(self, *, conversation_id: str | None = None, open_only: bool = False) -> Sequence[StoredTicket]:
         def job(connection: sqlite3.Connection) -> list[StoredTicket]:
@@ -159,7 +159,7 @@ class SQLiteStore:
             ).fetchall()
             return [ticket for row in rows if (ticket := stored(row)) is not None]
 
-        return await self._reader.do(lambda connection: lenient(connection, job))
+        return await self._reader.run(lambda connection: lenient(connection, job))
 
     async def prune(self, before: float) -> int:
         def job(connection: sqlite3.Connection) -> int:
@@ -173,21 +173,21 @@ class SQLiteStore:
                 connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
             return len(rows)
 
-        return await self._writer.do(job)
+        return await self._writer.run(job)
 
     # -- reading
 
     async def load(self, conversation_id: str) -> Record | None:
         def job(connection: sqlite3.Connection) -> Record | None:
             try:
-                with uncollected():
+                with collector_paused():
                     return load(connection, conversation_id)
             except sqlite3.DatabaseError as error:
                 if not is_damage(error):
                     raise
                 raise damaged(conversation_id, str(error)) from error
 
-        return await self._reader.do(job)
+        return await self._reader.run(job)
 
     async def faults(self) -> Sequence[str]:
         def job(connection: sqlite3.Connection) -> list[str]:
@@ -196,7 +196,7 @@ class SQLiteStore:
             unread = [f"Ticket {number} cannot be read." for number, *row in rows if stored(row) is None]
             return [fault for fault in found if fault != "The database: ok"] + unread
 
-        return await self._reader.do(lambda connection: lenient(connection, job))
+        return await self._reader.run(lambda connection: lenient(connection, job))
 
     async def conversations(
         self, *, unfinished: bool = False, customer_id: str | None = None, limit: int | None = None
@@ -209,7 +209,7 @@ class SQLiteStore:
             ).fetchall()
             return [summary_of(row) for row in rows]
 
-        return await self._reader.do(lambda connection: lenient(connection, job))
+        return await self._reader.run(lambda connection: lenient(connection, job))
 
 
 def _index(conversation: Conversation, seq: int) -> int:

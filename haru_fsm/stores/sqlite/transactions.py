@@ -11,8 +11,8 @@ import sqlite3
 import time
 from collections.abc import Sequence
 
+from haru_fsm.stores.sqlite.database_thread import Request
 from haru_fsm.stores.sqlite.faults import FAILURES, translated
-from haru_fsm.stores.sqlite.hand import Errand
 
 ATTEMPTS = 5
 """How often a transaction that the disk or a lock refused is tried again, with growing pauses (about 1.5 s in all,
@@ -20,64 +20,64 @@ beside SQLite's own wait for locks)."""
 PASSING = ("locked", "busy", "disk i/o error", "interrupted")
 
 
-def read(connection: sqlite3.Connection, errands: Sequence[Errand]) -> None:
+def read(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
     """Each reads what was committed when it began."""
-    for errand in errands:
+    for request in requests:
         try:
             connection.execute("BEGIN")
             try:
-                errand.value = errand.job(connection)
+                request.value = request.job(connection)
             finally:
                 connection.execute("ROLLBACK")
         except Exception as error:
-            errand.error = translated(error) if isinstance(error, FAILURES) else error
+            request.error = translated(error) if isinstance(error, FAILURES) else error
 
 
-def commit(connection: sqlite3.Connection, errands: Sequence[Errand]) -> None:
+def commit(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
     """All of them in one transaction, tried again where the disk or a lock refuses it for the moment."""
     for attempt in range(ATTEMPTS):
         try:
-            return _at_once(connection, errands)
+            return _at_once(connection, requests)
         except FAILURES as error:
             _roll_back(connection)
             passing = any(word in str(error).lower() for word in PASSING)
             if not passing or attempt == ATTEMPTS - 1:
-                for errand in errands:
-                    errand.error = translated(error)
+                for request in requests:
+                    request.error = translated(error)
                 return None
             time.sleep(0.05 * 2**attempt)
 
 
-def _at_once(connection: sqlite3.Connection, errands: Sequence[Errand]) -> None:
+def _at_once(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
     """Where one fails, all once more, each in a savepoint of its own: savepoints cost as much as some writes."""
     connection.execute("BEGIN IMMEDIATE")
-    for errand in errands:
-        _do(connection, errand)
-        if errand.error is not None:
+    for request in requests:
+        _do(connection, request)
+        if request.error is not None:
             connection.execute("ROLLBACK")
-            return _one_by_one(connection, errands) if len(errands) > 1 else None
+            return _one_by_one(connection, requests) if len(requests) > 1 else None
     connection.execute("COMMIT")
 
 
-def _one_by_one(connection: sqlite3.Connection, errands: Sequence[Errand]) -> None:
+def _one_by_one(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
     connection.execute("BEGIN IMMEDIATE")
-    for errand in errands:
+    for request in requests:
         connection.execute("SAVEPOINT one")
-        _do(connection, errand)
-        if errand.error is not None:
+        _do(connection, request)
+        if request.error is not None:
             connection.execute("ROLLBACK TO one")
         connection.execute("RELEASE one")
     connection.execute("COMMIT")
 
 
-def _do(connection: sqlite3.Connection, errand: Errand) -> None:
+def _do(connection: sqlite3.Connection, request: Request) -> None:
     """Do a job. What the database itself cannot do now is raised: it concerns the whole transaction."""
     try:
-        errand.value, errand.error = errand.job(connection), None
+        request.value, request.error = request.job(connection), None
     except sqlite3.OperationalError:
         raise
     except Exception as error:
-        errand.error = translated(error) if isinstance(error, FAILURES) else error
+        request.error = translated(error) if isinstance(error, FAILURES) else error
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:

@@ -1,6 +1,6 @@
-"""A thread that does errands on a connection of its own: those that have come in together, together.
+"""A thread that serves requests on a connection of its own: those that have come in together, together.
 
-SQLite's calls block, so no event loop makes them. Whoever sends an errand waits for it without blocking anybody, and
+SQLite's calls block, so no event loop makes them. Whoever sends a request waits for it without blocking anybody, and
 hears of it when all that came in together is done.
 """
 
@@ -24,11 +24,11 @@ T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], Any]
 
 TOGETHER = 256
-"""Errands that are taken at once."""
+"""Requests that are taken at once."""
 
 
 @dataclass(slots=True)
-class Errand:
+class Request:
     """A job, and what has come of it."""
 
     job: Job
@@ -47,8 +47,8 @@ class Errand:
             self.waiter.set_exception(self.error)
 
 
-class Hand:
-    """The thread. `serve` does what has come in together, and notes on each errand what came of it.
+class DatabaseThread:
+    """The thread. `serve` does what has come in together, and notes on each request what came of it.
 
     `idle` is called with the connection every `idle_s` seconds or so, whether or not there is something to do.
     """
@@ -57,7 +57,7 @@ class Hand:
         self,
         name: str,
         connect: Callable[[], sqlite3.Connection],
-        serve: Callable[[sqlite3.Connection, Sequence[Errand]], None],
+        serve: Callable[[sqlite3.Connection, Sequence[Request]], None],
         *,
         idle: Job | None = None,
         idle_s: float | None = None,
@@ -67,30 +67,30 @@ class Hand:
         self._connect = connect
         self._serve = serve
         self._idle = idle
-        self._queue: SimpleQueue[Errand | None] = SimpleQueue()
+        self._queue: SimpleQueue[Request | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
-    async def do(self, job: Callable[[sqlite3.Connection], T]) -> T:
+    async def run(self, job: Callable[[sqlite3.Connection], T]) -> T:
         """The job's value. Raises what it raised, or StoreError."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[T] = loop.create_future()
-        self._put(Errand(job, waiter, loop))
+        self._put(Request(job, waiter, loop))
         return await waiter
 
-    def do_blocking(self, job: Callable[[sqlite3.Connection], T], timeout_s: float = 30.0) -> T:
+    def run_blocking(self, job: Callable[[sqlite3.Connection], T], timeout_s: float = 30.0) -> T:
         """The same for a caller without an event loop."""
         waiter: Future[T] = Future()
-        self._put(Errand(job, waiter, None))
+        self._put(Request(job, waiter, None))
         return waiter.result(timeout_s)
 
-    def _put(self, errand: Errand) -> None:
+    def _put(self, request: Request) -> None:
         if self._thread is None:
             with self._lock:
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                     self._thread.start()
-        self._queue.put(errand)
+        self._queue.put(request)
 
     def stop(self) -> None:
         """Finish what is queued, let go of the connection and end the thread."""
@@ -105,46 +105,46 @@ class Hand:
         connection: sqlite3.Connection | None = None
         idled = time.monotonic()
         while True:
-            errands, stopping = self._gather()
+            requests, stopping = self._gather()
             try:
                 connection = connection or self._connect()
             except (sqlite3.Error, HaruError, OSError) as error:
-                for errand in errands:
-                    errand.error = error if isinstance(error, HaruError) else StoreError(in_words(error))
+                for request in requests:
+                    request.error = error if isinstance(error, HaruError) else StoreError(in_words(error))
             else:
-                if errands:
-                    self._serve(connection, errands)
+                if requests:
+                    self._serve(connection, requests)
                 if self._idle is not None and self.idle_s is not None and time.monotonic() - idled >= self.idle_s:
                     idled = time.monotonic()
                     self._idle(connection)
-            _deliver(errands)
+            _deliver(requests)
             if stopping:
                 if connection is not None:
                     connection.close()
                 return
 
-    def _gather(self) -> tuple[list[Errand], bool]:
+    def _gather(self) -> tuple[list[Request], bool]:
         """What has come in, and whether to stop after it."""
-        errands: list[Errand] = []
+        requests: list[Request] = []
         try:
             next_one = self._queue.get(timeout=self.idle_s)
             while next_one is not None:
-                errands.append(next_one)
-                if len(errands) >= TOGETHER:
-                    return errands, False
+                requests.append(next_one)
+                if len(requests) >= TOGETHER:
+                    return requests, False
                 next_one = self._queue.get_nowait()
         except Empty:
-            return errands, False
-        return errands, True
+            return requests, False
+        return requests, True
 
 
-def _deliver(errands: Sequence[Errand]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[Errand]] = defaultdict(list)
-    for errand in errands:
-        if errand.loop is None:
-            errand.deliver()
+def _deliver(requests: Sequence[Request]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[Request]] = defaultdict(list)
+    for request in requests:
+        if request.loop is None:
+            request.deliver()
         else:
-            by_loop[errand.loop].append(errand)
+            by_loop[request.loop].append(request)
     for loop, ours in by_loop.items():
         try:
             loop.call_soon_threadsafe(_deliver_all, ours)
@@ -153,6 +153,6 @@ def _deliver(errands: Sequence[Errand]) -> None:
             continue
 
 
-def _deliver_all(errands: Sequence[Errand]) -> None:
-    for errand in errands:
-        errand.deliver()
+def _deliver_all(requests: Sequence[Request]) -> None:
+    for request in requests:
+        request.deliver()

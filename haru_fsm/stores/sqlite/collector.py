@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """No collection within, for the whole process: so for milliseconds only. Where it is off already it stays off."""
     if not gc.isenabled():
         yield
