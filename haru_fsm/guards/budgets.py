@@ -182,8 +182,9 @@ class CostBudget(Guard):
 @dataclass(frozen=True)
 class Deadline(Guard):
     """At most about `seconds` of work in a run: the sum of `took_ms`, pauses not counted. Promises nothing: a step
-    may take no measurable time. Catches slow models and tools, which get what is left as their time-out. Misses work
-    that a dead process had not journaled."""
+    may take no measurable time. Catches slow models and tools, which get what is left as their time-out (a
+    request to a model that may be repeated: half of it, or ten seconds). Misses work that a dead process had not
+    journaled."""
 
     seconds: float
 

@@ -40,9 +40,10 @@ BARE_CLAIM = re.compile(
 )
 
 DEED_CLAIM = re.compile(
-    r"(?:취소|환불|교환|반품|변경|재발송|적립|발급|삭제|해지)[이가을를]?(?:\s?(?:처리|완료)[이가를]?){0,2}\s?"
-    r"(?:했|하였|됐|되었|해\s?드렸)(?:습니다|어요)(?!라|고|면|만)"
-    r"|\bI(?:'ve| have) (?:just |now )?(?:cancell?ed|refunded)\b|\byour [^.\n]{0,30}has been (?:cancell?ed|refunded)\b",
+    r"(?:취소|환불|교환|반품|재발송|적립|발급|삭제|해지|(?:주문|배송지|주소|연락처|수령인)[^.\n]{0,10}변경)[이가을를]?"
+    r"(?:\s?(?:처리|완료)[이가를]?){0,2}\s?(?:했|하였|됐|되었|해\s?드렸)(?:습니다|어요)(?!라|고|면|만|\s*\?)"
+    r"|(?<![^.!?\n])(?!\s*(?:if|when|once|whether|after|unless)\b)[^.!?\n]{0,60}?"
+    r"\b(?:I(?:'ve| have) (?:just |now )?|your [^.!?\n]{0,30}has been )(?:cancell?ed|refunded)\b(?![^.!\n]*\?)",
     re.IGNORECASE,
 )
 """That something was done about an order. What will be, may be or was not done is none, and no question is."""

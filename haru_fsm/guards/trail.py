@@ -141,7 +141,10 @@ class Trail(NamedTuple):
             return self
         exchange = Exchange(asked, results, observations(results))
         known, told, same = dict(before), signs.told, bool(results)
-        for call, result, observed in zip(asked.meant, results, exchange.observed, strict=False):
+        for result, observed in zip(results, exchange.observed, strict=True):
+            if result.position >= len(asked.meant):
+                continue
+            call = asked.meant[result.position]
             last, times = known.get(call) or older.get(call), 1
             if result.polling:  # to ask again is what it is there for
                 times = 0

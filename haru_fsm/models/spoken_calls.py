@@ -27,7 +27,10 @@ def is_spoken_call(text: str) -> bool:
     """Whether a text is a call, or holds one where an answer would hold code."""
     if _PYTHON.search(text) or _TAGGED.search(text):
         return True
-    return any(_is_call(value) for value in _objects(text))
+    try:
+        return any(_is_call(value) for value in _objects(text))
+    except RecursionError:  # nested deeper than any call
+        return False
 
 
 def _objects(text: str) -> Iterator[Any]:

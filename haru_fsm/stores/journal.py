@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from haru_fsm.conversation import (
@@ -33,8 +33,8 @@ from haru_fsm.stores import LedgerEntry
 _EVENTS: TypeAdapter[tuple[AnyEvent, ...]] = TypeAdapter(tuple[AnyEvent, ...])
 
 
-class _Notes(NamedTuple):
-    """What a row added to its event: the last fields of a Step."""
+class _Notes(BaseModel):
+    """What a row added to its event. A note that only a newer version knows stays in the database."""
 
     rests: bool = False
     trip: Trip | None = None
@@ -42,7 +42,7 @@ class _Notes(NamedTuple):
     asked: tuple[str, ...] = ()
 
 
-_NOTES: TypeAdapter[_Notes] = TypeAdapter(_Notes)
+NO_NOTES = _Notes()
 
 
 class Line(NamedTuple):
@@ -138,8 +138,9 @@ def open_tickets(conversation_id: str, steps: Iterable[Step]) -> dict[str, Ticke
 
 
 def _step(line: Line, event: AnyEvent, source: str) -> Step:
-    notes = _NOTES.validate_json(line.more) if line.more else ()
-    return Step(line.seq, line.run, event, source, line.state, *notes)
+    notes = _Notes.model_validate_json(line.more) if line.more else NO_NOTES
+    place = (line.seq, line.run, event, source, line.state)
+    return Step(*place, notes.rests, notes.trip, notes.answer, notes.asked)
 
 
 def _with_outcomes(conversation_id: str, steps: tuple[Step, ...], ledger: Mapping[str, LedgerEntry]) -> Iterator[Step]:

@@ -416,6 +416,16 @@ def test_a_number_that_came_from_outside_is_known_whatever_brought_it(before: li
     assert judged(UnfoundedTicketClaim(), journal(*before), unknown) is not None
 
 
+def test_a_result_belongs_to_the_call_of_its_position_whatever_their_order() -> None:
+    def results(*order: int) -> ToolsExecuted:
+        done = [ToolResult(position=n, status=ResultStatus.DONE, response={"result": n}) for n in order]
+        return ToolsExecuted(results=tuple(done))
+
+    both = calls(("f", {"a": 1}), ("g", {"b": 2}))
+    steps = journal(both, results(0, 1), ObservationAppended(), both, results(1, 0), ObservationAppended())
+    assert judged(RepeatedCall(3), steps, both)
+
+
 DEEDS = [
     "주문이 취소되었습니다.",
     "환불 처리가 완료되었습니다",
@@ -462,6 +472,10 @@ def test_a_deed_of_which_somebody_may_have_told_is_shown(before: list, deed: str
         "취소하실 주문을 확인했습니다.",
         "취소 요청을 이해했습니다.",
         "환불 규정을 안내해 드렸습니다.",
+        "주문이 취소되었어요? 주문번호를 알려 주세요.",
+        "환불 정책이 2024년에 변경되었습니다.",
+        "If your order has been refunded, you will get an e-mail within 3 days.",
+        "Your order has been cancelled? Please tell me its number.",
     ],
 )
 def test_what_is_no_deed_is_shown(text: str) -> None:

@@ -48,6 +48,7 @@ def test_a_call_in_a_text_is_a_malformed_call(text):
         '```json\n{"name": "무선 이어폰", "color": "검정"}\n```',
         "쿠폰 이름(name)과 수량(arguments)을 알려주세요.",
         "[[" * 5000,
+        "[" * 500 + "]" * 500,
     ],
 )
 def test_other_texts_are_answers(text):

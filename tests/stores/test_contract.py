@@ -15,6 +15,7 @@ from haru_fsm.conversation import ModelFailed, ResultStatus, TicketClosed, Ticke
 from haru_fsm.errors import ConversationMoved, StoreError
 from haru_fsm.models.scripted import answer
 from haru_fsm.stores import Outcome, Started, Store
+from haru_fsm.stores.journal import Line, checksum, read
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from tests.tables import SMALL, a_ticket, received, stepped
@@ -243,3 +244,10 @@ def test_a_lease_of_a_dead_process_is_void_at_once_and_one_elsewhere_when_it_run
     assert not leases.is_void("another-host/1|1|1|aa", lease_until=100, now=10)
     assert leases.is_void("another-host/1|1|1|aa", lease_until=9, now=10)
     assert leases.is_void(None, lease_until=100, now=10)
+
+
+def test_a_note_that_only_a_newer_version_knows_is_passed_over() -> None:
+    check = checksum(b"", 1, 1, "ASK", '{"rests":true,"later":1}', '{"kind":"message_received","text":"네"}')
+    line = Line(1, 1, "ASK", '{"rests":true,"later":1}', '{"kind":"message_received","text":"네"}', check)
+    (step,) = read("c-1", "DONE", b"", [line], {})
+    assert step.rests

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -75,4 +77,35 @@ async def test_a_reader_that_fails_takes_nothing_of_its_neighbours(tmp_path: Pat
     assert isinstance(failed, StoreError)
     assert first == last
     assert first is not None
+    await store.aclose()
+
+
+async def test_who_comes_while_the_store_is_closed_is_served_all_the_same(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "haru.db")
+    await store.append(received("c-1"), expected_seq=0, owner="me", over=None, lease_s=15)
+    going = threading.Event()
+    busy = asyncio.ensure_future(store._reader.run(lambda _connection: going.wait(10)))
+    closing_down = asyncio.ensure_future(store.aclose())
+    while store._reader._thread is not None:
+        await asyncio.sleep(0)
+    late = asyncio.ensure_future(store.load("c-1"))
+    going.set()
+    await asyncio.gather(busy, closing_down)
+    assert await late is not None
+    await store.aclose()
+
+
+async def test_a_place_that_cannot_be_is_an_error_and_no_waiting() -> None:
+    with pytest.raises(StoreError):
+        await SQLiteStore("a\0b/haru.db").load("c-1")
+
+
+async def test_a_reader_is_answered_when_it_has_read(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "haru.db")
+    first_is_there = threading.Event()
+    first = asyncio.ensure_future(store.load("c-1"))
+    second = asyncio.ensure_future(store._reader.run(lambda _connection: first_is_there.wait(10)))
+    assert await first is None
+    first_is_there.set()
+    assert await second
     await store.aclose()

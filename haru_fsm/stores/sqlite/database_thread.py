@@ -24,7 +24,7 @@ T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], Any]
 
 TOGETHER = 256
-"""Requests that are taken at once."""
+"""Requests that are served at once, at the most."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,8 @@ class Request:
 class DatabaseThread:
     """The thread. `serve` does what has come in together, and notes on each request what came of it.
 
-    `idle` is called with the connection every `idle_s` seconds or so, whether or not there is something to do.
+    `together`: how many requests are served, and answered, at once. `idle` is called with the connection every `idle_s`
+    seconds or so, whether or not there is something to do. After `stop` the next request begins a new thread.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class DatabaseThread:
         connect: Callable[[], sqlite3.Connection],
         serve: Callable[[sqlite3.Connection, Sequence[Request]], None],
         *,
+        together: int = TOGETHER,
         idle: Job | None = None,
         idle_s: float | None = None,
     ) -> None:
@@ -66,6 +68,7 @@ class DatabaseThread:
         self._name = name
         self._connect = connect
         self._serve = serve
+        self._together = together
         self._idle = idle
         self._queue: SimpleQueue[Request | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -85,30 +88,32 @@ class DatabaseThread:
         return waiter.result(timeout_s)
 
     def _put(self, request: Request) -> None:
-        if self._thread is None:
-            with self._lock:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                    self._thread.start()
-        self._queue.put(request)
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, args=(self._queue,), name=self._name, daemon=True)
+                self._thread.start()
+            self._queue.put(request)
 
     def stop(self) -> None:
         """Finish what is queued, let go of the connection and end the thread."""
-        if self._thread is not None:
-            self._queue.put(None)
-            self._thread.join()
-            self._thread = None
+        with self._lock:
+            # A request that comes from here on is the next thread's: behind the end of this queue nobody would see it.
+            thread, queue = self._thread, self._queue
+            self._thread, self._queue = None, SimpleQueue()
+        if thread is not None:
+            queue.put(None)
+            thread.join()
 
     # -- in the thread
 
-    def _run(self) -> None:
+    def _run(self, queue: SimpleQueue[Request | None]) -> None:
         connection: sqlite3.Connection | None = None
         idled = time.monotonic()
         while True:
-            requests, stopping = self._gather()
+            requests, stopping = self._gather(queue)
             try:
                 connection = connection or self._connect()
-            except (sqlite3.Error, HaruError, OSError) as error:
+            except Exception as error:  # whatever it is, nobody must wait for ever
                 for request in requests:
                     request.error = error if isinstance(error, HaruError) else StoreError(in_words(error))
             else:
@@ -123,16 +128,16 @@ class DatabaseThread:
                     connection.close()
                 return
 
-    def _gather(self) -> tuple[list[Request], bool]:
+    def _gather(self, queue: SimpleQueue[Request | None]) -> tuple[list[Request], bool]:
         """What has come in, and whether to stop after it."""
         requests: list[Request] = []
         try:
-            next_one = self._queue.get(timeout=self.idle_s)
+            next_one = queue.get(timeout=self.idle_s)
             while next_one is not None:
                 requests.append(next_one)
-                if len(requests) >= TOGETHER:
+                if len(requests) >= self._together:
                     return requests, False
-                next_one = self._queue.get_nowait()
+                next_one = queue.get_nowait()
         except Empty:
             return requests, False
         return requests, True

@@ -48,7 +48,7 @@ class SQLiteStore:
         self._busy_timeout_s = busy_timeout_s
         self._lease_s = 15.0
         self._writer = DatabaseThread("haru-writer", self._open, commit, idle=self._renew, idle_s=RENEW_S)
-        self._reader = DatabaseThread("haru-reader", self._open_for_reading, read)
+        self._reader = DatabaseThread("haru-reader", self._open_for_reading, read, together=1)
         self._heads: dict[str, Head] = {}
         """Where the conversations stand that this process is moving: an append need not look it up again."""
 
