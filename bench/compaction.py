@@ -108,7 +108,8 @@ def _play(conversation: dict[str, Any], limits: Limits, found: Sum) -> None:
         whole = whole.fold(step)
         if isinstance(event, ModelEvent):
             step = _compacted(step, short, system, limits, found)
-            _count(found, whole.contents[:-1], short.as_asked(step.event).request(), system)  # type: ignore[arg-type]
+            assert isinstance(step.event, ModelEvent)
+            _count(found, whole.contents[:-1], short.as_asked(step.event).request(), system)
         short = short.fold(step)
 
 

@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -60,7 +61,7 @@ def _alone(plan: Plan) -> Iterator[Figure]:
     for turn in range(plan.repetitions):
         tell(f"one conversation alone: {turn + 1} of {plan.repetitions}")
         for n, seen in turns.items():
-            seen.append(_in_turns(turn, lambda n=n: _haru(plan.folder, 1, n), lambda n=n: _raw(plan.folder, 1, n)))  # type: ignore[misc]
+            seen.append(_in_turns(turn, partial(_haru, plan.folder, 1, n), partial(_raw, plan.folder, 1, n)))
     clock = {n: [seen.clock_us for seen in turns[n]] for n in turns}
     processor = {n: [seen.processor_us for seen in turns[n]] for n in turns}
     for n, pairs in clock.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from bench import haru, workload
 from bench.figures import Figure, Target
@@ -160,7 +160,7 @@ def _arguments(plan: Plan) -> float:
     found = Toolbox([find_parcels], Limits()).find("find_parcels")
     assert found is not None
     sent = {"customer": "C001", "since": "2026-07-25", "state": "in_transit"}
-    ready = {**sent, "since": date(2026, 7, 25)}
+    ready: dict[str, Any] = {**sent, "since": date(2026, 7, 25)}
 
     def validated() -> None:
         prepared = found.prepare(sent)
@@ -168,7 +168,7 @@ def _arguments(plan: Plan) -> float:
         find_parcels(**prepared.arguments)
 
     def bare() -> None:
-        find_parcels(**ready)  # type: ignore[arg-type]
+        find_parcels(**ready)
 
     return _mean(validated, plan) - _mean(bare, plan)
 

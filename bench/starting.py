@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from statistics import median
 
 from bench.figures import Figure, Target
@@ -31,7 +32,7 @@ def figures(plan: Plan) -> Iterator[Figure]:
     for turn in range(plan.processes):
         tell(f"starting: {turn + 1} of {plan.processes}")
         for name, arguments in COMMANDS.items():
-            taken[name].append(timed(lambda arguments=arguments: _start(arguments)).clock_s * 1000)  # type: ignore[misc]
+            taken[name].append(timed(partial(_start, arguments)).clock_s * 1000)
     bare, imported, named, helped = (median(taken[name]) for name in COMMANDS)
     group = "starting (raw: a bare interpreter)"
     yield Figure(group, "import haru_fsm", imported - bare, "ms", target=Target(IMPORT_MS))

@@ -97,8 +97,8 @@ async def _wanted(store: Store, conversation_ids: Iterable[str] | None) -> list[
     if conversation_ids is None:
         return known
     wanted = list(dict.fromkeys(checked("conversation's id", each) for each in conversation_ids))
-    for unknown in (each for each in wanted if each not in set(known)):
-        raise UnknownConversation(f"There is no conversation {unknown}. `haru list` shows those there are.")
+    if unknown := sorted(set(wanted).difference(known), key=wanted.index):
+        raise UnknownConversation(f"There is no conversation {unknown[0]}. `haru list` shows those there are.")
     return wanted
 
 

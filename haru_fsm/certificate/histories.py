@@ -35,7 +35,7 @@ def made_up(event: type[Event], draw: random.Random) -> Event:
     if event in _MAKERS:
         return _MAKERS[event](draw)
     try:
-        return event()  # type: ignore[call-arg]
+        return event.model_validate({})
     except ValidationError:
         return event.model_construct(kind=str(event.model_fields["kind"].default))
 

@@ -102,10 +102,15 @@ async def test_a_place_that_cannot_be_is_an_error_and_no_waiting() -> None:
 
 async def test_a_reader_is_answered_when_it_has_read(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "haru.db")
-    first_is_there = threading.Event()
+    both_are_there, first_is_told = threading.Event(), threading.Event()
+    before = asyncio.ensure_future(store._reader.run(lambda _connection: both_are_there.wait(10)))
     first = asyncio.ensure_future(store.load("c-1"))
-    second = asyncio.ensure_future(store._reader.run(lambda _connection: first_is_there.wait(10)))
+    second = asyncio.ensure_future(store._reader.run(lambda _connection: first_is_told.wait(10)))
+    while store._reader._queue.qsize() < 2:
+        await asyncio.sleep(0)
+    both_are_there.set()
+    assert await before
     assert await first is None
-    first_is_there.set()
+    first_is_told.set()
     assert await second
     await store.aclose()
