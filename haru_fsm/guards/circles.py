@@ -90,6 +90,8 @@ class CallCycle(OfTrail):
     longest: int = 4
 
     def __post_init__(self) -> None:
+        if self.rounds < 2:
+            raise ValueError(f"{self.name}: a cycle shows in its second round.")
         if self.rounds * self.longest > REPLIES:
             raise ValueError(f"{self.name}: only the last {REPLIES} replies are remembered.")
 

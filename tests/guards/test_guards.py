@@ -269,6 +269,8 @@ def test_refusals_hide_no_cycle() -> None:
 def test_a_cycle_longer_than_what_is_remembered_cannot_be_asked_for() -> None:
     with pytest.raises(ValueError, match="remembered"):
         CallCycle(4, 4)
+    with pytest.raises(ValueError, match="second round"):
+        CallCycle(1, 4)
 
 
 def varied(*limits: int, result: object = "[]", **facts) -> list:

@@ -44,7 +44,7 @@ from tests.guards.strategies import journals, requests
 DETECTORS: tuple[Guard, ...] = (
     *(RepeatedCall(times) for times in (1, 2, 3)),
     *(kind(times) for kind in (FailingCalls, UnusableCalls, NudgedInVain) for times in (0, 1, 2, 3)),
-    *(CallCycle(), CallCycle(3, 3), CallCycle(1, 4), NoProgress(1, 2), NoProgress(2, 1), NoProgress(2, 2)),
+    *(CallCycle(), CallCycle(3, 3), CallCycle(2, 6), NoProgress(1, 2), NoProgress(2, 1), NoProgress(2, 2)),
     *(RepeatedEffect(), SimilarThoughts()),
 )
 LEAVES = (*DETECTORS, StepBudget(4), Nudged(2), RepeatedCall(2, scope="conversation"))
