@@ -15,6 +15,16 @@ from haru_fsm.tickets import mint
 PAUSED = 2
 """In the column `resting`: 0 for a run that is under way, 1 for an ending, and this where a person has to approve."""
 
+GO_ON = (
+    "UPDATE conversations SET state = ?, seq = ?, run = ?, head = ?, updated_at = ?, lease_until = ?"
+    " WHERE number = ? AND seq = ? AND head = ? AND owner = ? AND resting = 0"
+)
+"""One and the same worker goes on, which is what most appends are: no index has to be written."""
+MOVE = (
+    "UPDATE conversations SET state = ?, seq = ?, run = ?, head = ?, updated_at = ?, resting = ?, owner = ?,"
+    " lease_until = ? WHERE number = ? AND seq = ? AND head = ? AND (owner IS NULL OR owner IS ? OR owner IS ?)"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
@@ -82,17 +92,13 @@ def _move(
 ) -> None:
     # A worker may be replaced only by itself, or where it is void.
     worker = lease.owner if not conversation.resting else None
-    moved = connection.execute(
-        "UPDATE conversations SET state = ?, resting = ?, seq = ?, run = ?, head = ?, updated_at = ?, owner = ?,"
-        " lease_until = ? WHERE number = ? AND seq = ? AND head = ? AND (owner IS NULL OR owner IS ? OR owner IS ?)",
-        (
-            *(conversation.state, PAUSED if conversation.paused else conversation.resting, head.seq),
-            *(conversation.run, head.check, lease.now),
-            *(worker, lease.until if worker else 0),
-            *(before.number, before.seq, before.check, lease.owner, lease.over),
-        ),
-    ).rowcount
-    if not moved:
+    where = (conversation.state, head.seq, conversation.run, head.check, lease.now)
+    stood = (before.number, before.seq, before.check)
+    if worker and connection.execute(GO_ON, (*where, lease.until, *stood, worker)).rowcount:
+        return
+    rest = PAUSED if conversation.paused else conversation.resting
+    mine = (worker, lease.until if worker else 0)
+    if not connection.execute(MOVE, (*where, rest, *mine, *stood, lease.owner, lease.over)).rowcount:
         raise _moved(conversation, before.seq)
 
 
