@@ -9,6 +9,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from haru_fsm import leases
@@ -19,6 +20,7 @@ from haru_fsm.stores.journal import damaged
 from haru_fsm.stores.sqlite.collector import collector_paused
 from haru_fsm.stores.sqlite.database_thread import DatabaseThread
 from haru_fsm.stores.sqlite.faults import is_damage
+from haru_fsm.stores.sqlite.log_room import LogRoom
 from haru_fsm.stores.sqlite.opening import opened
 from haru_fsm.stores.sqlite.reading import SUMMARY, lenient, load, stored, summary_of
 from haru_fsm.stores.sqlite.transactions import commit, read
@@ -47,7 +49,8 @@ class SQLiteStore:
         self._now = now
         self._busy_timeout_s = busy_timeout_s
         self._lease_s = 15.0
-        self._writer = DatabaseThread("haru-writer", self._open, commit, idle=self._renew, idle_s=RENEW_S)
+        write = partial(commit, LogRoom(self.path))
+        self._writer = DatabaseThread("haru-writer", self._open, write, idle=self._renew, idle_s=RENEW_S)
         self._reader = DatabaseThread("haru-reader", self._open_for_reading, read, together=1)
         self._heads: dict[str, Head] = {}
         """Where the conversations stand that this process is moving: an append need not look it up again."""

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from haru_fsm.stores.sqlite.database_thread import Request
 from haru_fsm.stores.sqlite.faults import FAILURES, translated
+from haru_fsm.stores.sqlite.log_room import LogRoom
 
 ATTEMPTS = 5
 """How often a transaction that the disk or a lock refused is tried again, with growing pauses (about 1.5 s in all,
@@ -33,11 +34,12 @@ def read(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
             request.error = translated(error) if isinstance(error, FAILURES) else error
 
 
-def commit(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
+def commit(room: LogRoom, connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
     """All of them in one transaction, tried again where the disk or a lock refuses it for the moment."""
     for attempt in range(ATTEMPTS):
         try:
-            return _at_once(connection, requests)
+            _at_once(room, connection, requests)
+            return room.look()
         except FAILURES as error:
             _roll_back(connection)
             passing = any(word in str(error).lower() for word in PASSING)
@@ -48,9 +50,10 @@ def commit(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
             time.sleep(0.05 * 2**attempt)
 
 
-def _at_once(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
+def _at_once(room: LogRoom, connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
     """Where one fails, all once more, each in a savepoint of its own: savepoints cost as much as some writes."""
     connection.execute("BEGIN IMMEDIATE")
+    room.make()
     for request in requests:
         _do(connection, request)
         if request.error is not None:

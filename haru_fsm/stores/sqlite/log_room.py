@@ -1,0 +1,44 @@
+"""Room in the write-ahead log, made before the commits that need it.
+
+A commit that makes the log longer costs more than one trip to the disk: the file system has to write down the new
+length as well, in a journal of its own, behind everybody else's. One that writes over what is there costs one. SQLite
+lengthens its log frame by frame; so when a commit of ours has come to its end, the next one puts zeros behind it first.
+
+This changes nothing that SQLite reads. What lies behind the last frame is at any time what an earlier turn of the log
+has left there, and recovery stops at the first frame that does not bear the salt of this turn. Room is made under the
+write lock only, so that nobody else is writing to the log, or cutting it off.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MOST_ROOM_BYTES = 1 << 20
+"""The log is made twice as long, but by no more than this: some forty commits of a conversation that is alone."""
+
+
+class LogRoom:
+    """The room behind the log of this database. A matter of speed alone: where it cannot be made, commits make it."""
+
+    def __init__(self, path: Path) -> None:
+        self._log = Path(f"{path}-wal")
+        self._length = 0
+        self._used_up = False
+
+    def make(self) -> None:
+        """Under the write lock, before anything is written: make room where the last commit found none."""
+        try:
+            self._length = self._log.stat().st_size
+            if self._used_up:
+                with self._log.open("r+b", buffering=0) as log:
+                    log.seek(self._length)
+                    self._length += log.write(bytes(min(self._length, MOST_ROOM_BYTES)))
+        except OSError:
+            return  # no log, no space or no right to it
+
+    def look(self) -> None:
+        """After a commit: has it made the log longer? Then all room is used up."""
+        try:
+            self._used_up = self._log.stat().st_size > self._length
+        except OSError:
+            return
