@@ -11,6 +11,7 @@ write lock only, so that nobody else is writing to the log, or cutting it off.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 MOST_ROOM_BYTES = 1 << 20
@@ -21,16 +22,16 @@ class LogRoom:
     """The room behind the log of this database. A matter of speed alone: where it cannot be made, commits make it."""
 
     def __init__(self, path: Path) -> None:
-        self._log = Path(f"{path}-wal")
+        self._log = f"{path}-wal"
         self._length = 0
         self._used_up = False
 
     def make(self) -> None:
         """Under the write lock, before anything is written: make room where the last commit found none."""
         try:
-            self._length = self._log.stat().st_size
+            self._length = os.path.getsize(self._log)
             if self._used_up:
-                with self._log.open("r+b", buffering=0) as log:
+                with open(self._log, "r+b", buffering=0) as log:
                     log.seek(self._length)
                     self._length += log.write(bytes(min(self._length, MOST_ROOM_BYTES)))
         except OSError:
@@ -39,6 +40,6 @@ class LogRoom:
     def look(self) -> None:
         """After a commit: has it made the log longer? Then all room is used up."""
         try:
-            self._used_up = self._log.stat().st_size > self._length
+            self._used_up = os.path.getsize(self._log) > self._length
         except OSError:
             return
