@@ -1,8 +1,9 @@
 """The kill driver: a scenario is killed once at every point where that could matter, resumed, and judged.
 
 A scenario runs in a child process. First undisturbed, to count its durable writes and effects; then once for each
-point, with SIGKILL there; then a second kill during the recovery; then it is resumed to its end. `judge` looks only
-at what is stored and at the log of effects, so other sources of events can use the same judgements.
+point, with SIGKILL there; then a second kill during the recovery; then it is resumed to its end. Each case has a copy
+of the app: what its tools write is its own world, and nobody else's. `judge` looks only at what is stored and at the log
+of effects, so other sources of events can use the same judgements.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from haru_fsm.stores import Record, StoredTicket
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.child import CONVERSATION
 from haru_fsm.testing.comparing import difference, plain
+from haru_fsm.testing.copies import copy_app
 from haru_fsm.testing.crashes import CrashPoint
 from haru_fsm.testing.driving import Performance
 from haru_fsm.testing.judgements import BUDGETS, ENDS, ONE_ENDING, VALID, WHOLE
@@ -151,10 +153,10 @@ def _prove(scenario: Scenario, folder: Path, points: tuple[CrashPoint, ...], und
 
 
 class _Case:
-    """One database and one log of effects, worked on by child processes."""
+    """One copy of the app, one database and one log of effects, worked on by child processes."""
 
     def __init__(self, scenario: Scenario, folder: Path) -> None:
-        folder.mkdir()
+        self._app = copy_app(scenario.app, folder / "app")
         self._scenario = scenario
         self._folder = folder
         self.complaint = ""
@@ -169,7 +171,7 @@ class _Case:
         """A child process; None when it was killed, as it should be, or failed (then there is a complaint)."""
         scenario = self._scenario
         task = {
-            "app": str(scenario.app),
+            "app": str(self._app),
             "db": str(self._folder / "haru.db"),
             "effects": str(self._folder / "effects"),
             "customer": scenario.customer,
