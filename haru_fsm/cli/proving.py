@@ -29,7 +29,9 @@ def prove(
     question: Annotated[
         str, typer.Argument(metavar="TEXT", help="What the customer asks, with --kills.")
     ] = "제 주문 어디쯤 왔나요?",
-    customer: Annotated[str, typer.Option("--customer", metavar="ID", help="Who asks, with --kills.")] = "C003",
+    customer: Annotated[
+        str | None, typer.Option("--customer", metavar="ID", help="Who asks, with --kills. Default: the app's example.")
+    ] = None,
     kills: Annotated[bool, typer.Option("--kills", help="Kill the process at every point that matters.")] = False,
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Every conversation over a small alphabet, up to --depth.")
@@ -128,12 +130,12 @@ def _replay(given: Given, file: Path, as_json: bool) -> int:
 
 def _exhaustive(given: Given, depth: int, findings: Path, as_json: bool) -> int:
     from haru_fsm.clock import SystemClock
-    from haru_fsm.testing.customers import customers_of
+    from haru_fsm.testing.customers import one_customer
     from haru_fsm.testing.exhaustive import Explorer, alphabet, as_play
     from haru_fsm.testing.plays import Finding
 
     loaded, clock = given.load(), SystemClock()
-    customer = customers_of(loaded)[0]
+    customer = one_customer(loaded)
     names = [tool.name for tool in loaded.toolbox(loaded.session(customer)).tools]
     began = clock.monotonic()
     with _bar("going through every conversation") as bar:
@@ -183,10 +185,14 @@ def _show_explored(explored: Explored, rows: list[str], took: float) -> None:
 # --------------------------------------------------------------------------- by killing
 
 
-def _kills(given: Given, question: str, customer: str, as_json: bool) -> int:
+def _kills(given: Given, question: str, customer: str | None, as_json: bool) -> int:
+    from haru_fsm.testing.customers import one_customer
     from haru_fsm.testing.kills import PROPERTIES, Scenario, prove_kills
 
-    scenario = Scenario(given.folder, customer, (question,))
+    loaded = given.load()
+    asking = loaded.session(customer or one_customer(loaded)).customer_id
+    limits = loaded.limits.model_dump(exclude_defaults=True)
+    scenario = Scenario(given.folder, asking, (question,), limits=tuple(limits.items()))
     with _bar("killing and resuming") as bar:
         verdicts = list(prove_kills(scenario, progress=lambda done, of: _moved(bar, done / of, f"{done} of {of}")))
     failed = [verdict for verdict in verdicts if verdict.broken]

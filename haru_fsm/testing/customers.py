@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from haru_fsm.app import App
-from haru_fsm.errors import HaruError
+from haru_fsm.errors import HaruError, UnknownCustomer
 
 CUSTOMER = "customer_id"
 INVENTED = ("C001", "C002", "C003")
@@ -25,9 +25,23 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}.*")
 
 
 def customers_of(app: App) -> tuple[str, ...]:
-    """Customers that the app accepts. Raises HaruError where it has data and accepts none of those it names."""
+    """Customers that the app accepts: those that its data names, else any, else the one that it gives as an example.
+
+    Raises UnknownCustomer where it accepts none of them.
+    """
     named = sorted({str(item[CUSTOMER]) for item in _objects(app.folder) if CUSTOMER in item})
-    return tuple(customer for customer in named or INVENTED if _accepted(app, customer)) or INVENTED
+    for asking in (named, INVENTED, (app.example_customer,)):
+        if accepted := tuple(customer for customer in asking if _accepted(app, customer)):
+            return accepted
+    raise UnknownCustomer(
+        f"Nobody can ask: the app accepts none of {', '.join([*named, *INVENTED, app.example_customer])}. "
+        'Write EXAMPLE_CUSTOMER = "..." into tools/__init__.py, or name customers in your tests: customers=("...",).'
+    )
+
+
+def one_customer(app: App) -> str:
+    """The customer to ask as where one will do: the app's own example, where it has one. Raises UnknownCustomer."""
+    return app.example_customer if _accepted(app, app.example_customer) else customers_of(app)[0]
 
 
 def _accepted(app: App, customer: str) -> bool:

@@ -25,6 +25,7 @@ from haru_fsm.app import load_app
 from haru_fsm.certificate import certify
 from haru_fsm.contents import History
 from haru_fsm.conversation import ApprovalDecided, MessageReceived, Step
+from haru_fsm.errors import AppError
 from haru_fsm.limits import Limits
 from haru_fsm.stores import Record, StoredTicket
 from haru_fsm.stores.sqlite import SQLiteStore
@@ -97,13 +98,13 @@ class End:
 def prove_kills(scenario: Scenario, *, progress: Callable[[int, int], None] | None = None) -> Iterator[Verdict]:
     """One verdict per case, shortest first. `progress` is told how many cases are done, of how many.
 
-    Raises RuntimeError when the scenario does not even end undisturbed.
+    Raises AppError when the scenario does not even end undisturbed.
     """
     with TemporaryDirectory(prefix="haru-kills-") as folder:
         calm = _Case(scenario, Path(folder) / "calm")
         told = calm.run("ask", None)
         if told is None:
-            raise RuntimeError(f"The scenario does not end even without a kill: {calm.complaint}")
+            raise AppError(f"The conversation does not end even without a kill: {calm.complaint}")
         undisturbed = calm.end()
         points = list(_points(told["counts"]))
         cases: list[tuple[CrashPoint, ...]] = [(point,) for point in points]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.apps import STATES, write_app
+from tests.cli.apps import STATES, TOOLS, write_app
 from tests.cli.conftest import Haru
 
 CAREFUL = STATES.replace(
@@ -94,3 +94,48 @@ def test_a_file_that_is_no_finding_is_refused(haru: Haru, empty: Path) -> None:
     ended = haru("prove", "--replay", "x.json")
     assert ended.code == 2
     assert "x.json is no finding of the kit" in ended.complaint
+
+
+KNOWN = (
+    TOOLS
+    + """
+from haru_fsm import Session
+from haru_fsm.errors import UnknownCustomer
+
+class CustomerSession(Session):
+    def __post_init__(self):
+        if self.customer_id != "P1":
+            raise UnknownCustomer(f"There is no patient {self.customer_id!r}.")
+"""
+)
+RESUMABLE = CAREFUL.replace("MessageReceived, ", "MessageReceived, Resumed, ", 1).replace(
+    'Row(TicketOpened, "TICKET"',
+    'Row(Resumed, "THINK", "THINK", when=Not(ResumeBudget(5))), Row(Resumed, "THINK", "TICKET"), '
+    'Row(Resumed, "ACT", "ACT", when=Not(ResumeBudget(5))), Row(Resumed, "ACT", "TICKET"), Row(TicketOpened, "TICKET"',
+).replace("import StepBudget", "import Not, ResumeBudget, StepBudget")
+STOCK = "stock of the lamp 재고 확인해 주세요"
+
+
+def test_an_app_with_customers_of_its_own_is_attacked_by_its_example(haru: Haru, empty: Path) -> None:
+    app = write_app(empty / "clinic", states=RESUMABLE, tools=KNOWN + '\nEXAMPLE_CUSTOMER = "P1"\n')
+    for how in (("--minutes", "0.01"), ("--exhaustive", "--depth", "2"), ("--kills", STOCK)):
+        ended = haru("prove", *how, "--app", str(app))
+        assert (ended.code, ended.err) == (0, ""), (how, ended.out)
+
+
+def test_an_app_that_nobody_can_ask_says_what_is_missing(haru: Haru, empty: Path) -> None:
+    app = write_app(empty / "clinic", states=CAREFUL, tools=KNOWN)
+    for how in (("--minutes", "0.01"), ("--exhaustive", "--depth", "2"), ("--kills",)):
+        ended = haru("prove", *how, "--app", str(app))
+        assert ended.code == 2, how
+        assert 'Write EXAMPLE_CUSTOMER = "..." into tools/__init__.py' in ended.complaint
+    unknown = haru("prove", "--kills", "--customer", "P9", "--app", str(app))
+    assert (unknown.code, unknown.complaint) == (2, "haru: There is no patient 'P9'.")
+
+
+def test_kills_are_under_the_app_s_own_limits(haru: Haru, empty: Path) -> None:
+    app = write_app(empty / "clinic", states=RESUMABLE)
+    asked = ("prove", "--kills", STOCK, "--json", "--app", str(app))
+    free, tight = haru(*asked), haru(*asked, "--max-steps", "1")
+    assert (free.code, tight.code) == (0, 0), tight.err
+    assert tight.json["cases"] < free.json["cases"], "at its first request's end the run is over"
