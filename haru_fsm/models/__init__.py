@@ -22,6 +22,13 @@ class Declaration:
     name: str
     description: str
     parameters: JSON | None = None
+    read_only: bool | None = None
+    """Whether it only looks, where its function says so. No provider is told; the offline planner need not guess."""
+
+    @property
+    def told(self) -> JSON:
+        """What a model reads of it."""
+        return {"name": self.name, "description": self.description, "parameters": self.parameters}
 
 
 @dataclass(frozen=True, slots=True)

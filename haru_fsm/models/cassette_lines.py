@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -64,7 +64,7 @@ def exchange(request: ModelRequest, outcome: ModelOutcome, keys: Iterable[str] =
 
 
 def _declared(declaration: Declaration) -> JSON:
-    return {name: value for name, value in asdict(declaration).items() if value is not None}
+    return {name: value for name, value in declaration.told.items() if value is not None}
 
 
 def scrubbed(value: Any, keys: Sequence[str] = ()) -> Any:

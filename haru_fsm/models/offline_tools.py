@@ -50,7 +50,9 @@ class Tool:
 
     @cached_property
     def acts(self) -> bool:
-        """Whether it may change something: everything that does not clearly only look."""
+        """Whether it may change something: as its function says, else everything that does not clearly only look."""
+        if self.declaration.read_only is not None:
+            return not self.declaration.read_only
         verbs = [word for word in self.name_words if READING_VERB.fullmatch(word)]
         if verbs and verbs[0] in (self.name_words[0], self.name_words[-1]):
             return False

@@ -2,8 +2,8 @@
 
 A scenario runs in a child process. First undisturbed, to count its durable writes and effects; then once for each
 point, with SIGKILL there; then a second kill during the recovery; then it is resumed to its end. Each case has a copy
-of the app: what its tools write is its own world, and nobody else's. `judge` looks only at what is stored and at the log
-of effects, so other sources of events can use the same judgements.
+of the app: what its tools write is its own world, and nobody else's. `judge` looks only at what is stored and at the
+log of effects, so other sources of events can use the same judgements.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from haru_fsm.conversation import JSON
 from haru_fsm.errors import ToolError
 from haru_fsm.models import Declaration
 from haru_fsm.toolbox.hiding import mentions_secret
+from haru_fsm.toolbox.marks import marks_of
 from haru_fsm.toolbox.reading import Layers, Parameter, Reading, layers, read
 from haru_fsm.toolbox.schema import for_models
 from haru_fsm.toolbox.shapes import ArgumentsShape, Shape
@@ -49,14 +50,16 @@ def declare(name: str, function: Callable[..., Any]) -> tuple[Declared, Layers]:
     """The declaration of a callable under a name. Raises ToolError for what cannot be declared."""
     layered = layers(function)
     code = getattr(layered.function, "__code__", None)
+    marks = marks_of(function)
+    read_only = False if marks.declares_effect else marks.read_only
     if code is None:
-        return _declared(name, layered), layered
-    fingerprint = (name, *layered.fingerprint)
+        return _declared(name, layered, read_only), layered
+    fingerprint = (name, read_only, *layered.fingerprint)
     kept = _kept.get(code, [])
     for known, declared in kept:
         if _same(known, fingerprint):
             return declared, layered
-    declared = _declared(name, layered)
+    declared = _declared(name, layered, read_only)
     _kept[code] = [*kept[-_KEPT_PER_CODE + 1 :], (fingerprint, declared)]
     return declared, layered
 
@@ -68,7 +71,7 @@ def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
         return False
 
 
-def _declared(name: str, layered: Layers) -> Declared:
+def _declared(name: str, layered: Layers, read_only: bool | None) -> Declared:
     if not _NAME.fullmatch(name):
         raise ToolError(
             f"tool {name!r}: models take names of letters, digits, _ and -, at most 64, that begin with a letter or _; "
@@ -78,7 +81,7 @@ def _declared(name: str, layered: Layers) -> Declared:
     shape = ArgumentsShape(reading.parameters)
     schema = _schema(name, shape, reading.parameters)
     return Declared(
-        declaration=Declaration(name=name, description=reading.description, parameters=schema),
+        declaration=Declaration(name, reading.description, schema, read_only),
         reading=reading,
         shape=shape,
         hiding=reading.returns if mentions_secret(reading.returns) else None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 from collections.abc import Callable
@@ -56,7 +55,7 @@ class Tool:
     @property
     def definition(self) -> str:
         """The declaration as a text: where it differs, the tool is no longer the one that was approved."""
-        return json.dumps(dataclasses.asdict(self.declaration), sort_keys=True)
+        return json.dumps(self.declaration.told, sort_keys=True)
 
     @property
     def timeout_s(self) -> float:

@@ -708,6 +708,19 @@ async def test_what_a_tool_says_that_it_does_not_do_is_not_what_it_does() -> Non
     assert await talk.say("쿠폰이랑 포인트 있나요?") == "쿠폰 없음"
 
 
+async def test_what_a_tool_says_of_its_effect_is_not_guessed_at() -> None:
+    found = {"appointment_id": "A-1", "time": "9시"}
+    appointments = Declaration("my_appointments", "The patient's appointments. 예약 조회", read_only=True)
+    talk = Talk([appointments], lambda name, args: {"result": [found]})
+    for text in ("When are my appointments?", "제 예약 알려 주세요"):
+        await talk.say(text)
+        assert talk.calls == [("my_appointments", {})], text
+    acting = Declaration("list_in_catalogue", "Show a product in the catalogue", read_only=False)
+    talk = Talk([acting], lambda name, args: {"result": []})
+    await talk.say("What is in the catalogue?")
+    assert talk.calls == []
+
+
 async def test_a_tool_that_does_not_say_that_it_looks_is_left_alone() -> None:
     declarations = [Declaration("weather_wipe", "Removes the weather."), Declaration("날씨", "날씨를 지웁니다.")]
     assert await with_results(declarations, {}).say("날씨 어때요?") == CANNOT

@@ -439,6 +439,22 @@ def test_another_default_or_name_is_another_declaration() -> None:
     assert Tool("page", one).declaration.name == "page"
 
 
+@pytest.mark.parametrize(
+    ("marks", "read_only"),
+    [({}, None), ({"read_only": True}, True), ({"read_only": False}, False), ({"destructive": True}, False)],
+)
+def test_what_a_function_says_of_its_effect_is_known_and_told_to_no_model(
+    marks: dict[str, bool], read_only: bool | None
+) -> None:
+    def look() -> str:
+        """Look."""
+        return ""
+
+    declared = Tool("look", tool(**marks)(look)).declaration
+    assert declared.read_only is read_only
+    assert declared.told == {"name": "look", "description": "Look.", "parameters": None}
+
+
 def test_the_cache_is_bounded_per_function() -> None:
     from haru_fsm.toolbox import declaration
 
