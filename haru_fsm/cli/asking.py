@@ -25,6 +25,7 @@ MessageId = Annotated[
     str | None,
     typer.Option("--message-id", metavar="ID", help="The same id again gives the same run, and does nothing twice."),
 ]
+NOT_TAKEN = "Interrupted before the message was written down: nothing has happened. Ask again."
 All = Annotated[bool, typer.Option("--all", help="Every unfinished run that no living process works on.")]
 
 
@@ -49,17 +50,19 @@ def ask(
     """
     given = Given(app, db, model, max_steps)
     message = _Message(text_of(text), customer, conversation, message_id)
-    asked = run(_ask(given, message, tell if as_json else say), given.interrupted("resume", *message.where))
+    asked = run(_ask(given, message, tell if as_json else say), lambda: _interrupted(given, message))
     return show_run(asked, given, as_json)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Message:
     text: str
     customer_id: str
     conversation_id: str | None
     message_id: str | None
     new: str = field(default_factory=new_conversation)
+    earlier: int | None = None
+    """Steps of its conversation before it was asked; None: it was not."""
 
     @property
     def target(self) -> str | None:
@@ -75,6 +78,7 @@ class _Message:
 async def _ask(given: Given, message: _Message, to: Callable[[str], None]) -> Run:
     async with given.engine() as engine:
         earlier = (await known(engine.store, message.conversation_id)).steps if message.conversation_id else ()
+        message.earlier = len(earlier)
         with narrated(to, earlier) as watch:
             ended = await engine.ask(
                 message.text,
@@ -89,6 +93,25 @@ async def _ask(given: Given, message: _Message, to: Callable[[str], None]) -> Ru
                 "and the new text was not read. Give each message an id of its own."
             )
         return ended
+
+
+def _interrupted(given: Given, message: _Message) -> str:
+    """What to say to somebody who stops `haru ask`. A message that was not written down yet has to be asked again."""
+    kept = given.interrupted("resume", *message.where)()
+    if given.forgets or message.message_id is not None:
+        return kept  # under its id it may be asked again in any case
+    return kept if run(_was_taken(given, message)) else NOT_TAKEN
+
+
+async def _was_taken(given: Given, message: _Message) -> bool:
+    from haru_fsm.conversation import MessageHeld, MessageReceived
+
+    if message.earlier is None or message.target is None:
+        return False
+    async with given.store(quiet=True) as store:
+        record = await store.load(message.target)
+    new = record.steps[message.earlier :] if record is not None else ()
+    return any(isinstance(step.event, MessageReceived | MessageHeld) for step in new)
 
 
 async def _is_another(message: _Message, ended: Run, store: Store) -> bool:

@@ -141,14 +141,15 @@ def new_conversation() -> str:
 
 def run(work: Coroutine[Any, Any, T], interrupted: Callable[[], str] = lambda: "Interrupted.") -> T:
     """Run a command's work to its end; Ctrl-C ends it with a line that says how to go on."""
-    import asyncio
-
-    from haru_fsm.cli.logs import prepare_logs
-
-    prepare_logs()
     try:
+        import asyncio
+
+        from haru_fsm.cli.logs import prepare_logs
+
+        prepare_logs()
         return asyncio.run(work)
     except KeyboardInterrupt:
+        work.close()  # it may not even have begun
         tell()
         complain(interrupted())
         raise typer.Exit(exits.INTERRUPTED) from None

@@ -9,7 +9,7 @@ import pytest
 
 from haru_fsm.cli.wiring import FORGOTTEN, Given
 from haru_fsm.runs import Run
-from tests.cli.apps import write_app
+from tests.cli.apps import STATES, TOOLS, write_app
 from tests.cli.conftest import PARCELS, Haru
 
 STEPS = """\
@@ -143,3 +143,28 @@ def test_a_database_in_memory_promises_nothing_to_look_at(
 def test_who_stops_a_command_is_told_what_can_be_done(empty: Path) -> None:
     assert Given(db="memory:").interrupted("resume", "c-1")() == f"Interrupted; {FORGOTTEN}"
     assert Given(db="sqlite:///a.db").interrupted("resume", "c-1")().endswith("haru resume c-1 --db sqlite:///a.db")
+
+
+@pytest.mark.parametrize("further", [False, True])
+def test_who_stops_before_the_message_is_written_down_asks_again(haru: Haru, empty: Path, further: bool) -> None:
+    stopped = TOOLS.replace("    @tool", "    raise KeyboardInterrupt\n    @tool", 1)
+    where: tuple[str, ...] = ("--app", str(write_app(empty / "stopped", tools=stopped)))
+    if further:
+        begun = haru("ask", "안녕하세요", "--customer", "kim", "--json", "--app", str(write_app(empty / "shop")))
+        where = (*where, "--conversation", begun.json["conversation_id"])
+    ended = haru("ask", "mug 재고 있나요?", "--customer", "kim", *where)
+    assert (ended.code, ended.out) == (130, "")
+    assert (
+        ended.err.strip() == "haru: Interrupted before the message was written down: nothing has happened. Ask again."
+    )
+
+
+def test_who_stops_after_it_was_written_down_carries_it_on(haru: Haru, empty: Path) -> None:
+    app = write_app(
+        empty / "shop", states=STATES.replace("    return await", "    raise KeyboardInterrupt\n    return await", 1)
+    )
+    ended = haru("ask", "안녕하세요", "--customer", "kim", "--app", str(app))
+    assert ended.code == 130
+    found = re.search(r"Carry it on with: haru (resume (c-\S+)) --app", ended.err)
+    assert found is not None, ended.err
+    assert haru("show", found[2]).code == 0

@@ -108,11 +108,15 @@ class CustomerSession(Session):
             raise UnknownCustomer(f"There is no patient {self.customer_id!r}.")
 """
 )
-RESUMABLE = CAREFUL.replace("MessageReceived, ", "MessageReceived, Resumed, ", 1).replace(
-    'Row(TicketOpened, "TICKET"',
-    'Row(Resumed, "THINK", "THINK", when=Not(ResumeBudget(5))), Row(Resumed, "THINK", "TICKET"), '
-    'Row(Resumed, "ACT", "ACT", when=Not(ResumeBudget(5))), Row(Resumed, "ACT", "TICKET"), Row(TicketOpened, "TICKET"',
-).replace("import StepBudget", "import Not, ResumeBudget, StepBudget")
+RESUMABLE = (
+    CAREFUL.replace("MessageReceived, ", "MessageReceived, Resumed, ", 1)
+    .replace(
+        'Row(TicketOpened, "TICKET"',
+        'Row(Resumed, "THINK", "THINK", when=Not(ResumeBudget(5))), Row(Resumed, "THINK", "TICKET"), '
+        'Row(Resumed, "ACT", "ACT", when=Not(ResumeBudget(5))), Row(Resumed, "ACT", "TICKET"), Row(TicketOpened, "TICKET"',
+    )
+    .replace("import StepBudget", "import Not, ResumeBudget, StepBudget")
+)
 STOCK = "stock of the lamp 재고 확인해 주세요"
 
 

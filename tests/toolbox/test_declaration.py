@@ -444,7 +444,7 @@ def test_another_default_or_name_is_another_declaration() -> None:
     [({}, None), ({"read_only": True}, True), ({"read_only": False}, False), ({"destructive": True}, False)],
 )
 def test_what_a_function_says_of_its_effect_is_known_and_told_to_no_model(
-    marks: dict[str, bool], read_only: bool | None
+    marks: dict[str, Any], read_only: bool | None
 ) -> None:
     def look() -> str:
         """Look."""
