@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticKnownError
 
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
@@ -69,3 +70,11 @@ class Limits(BaseModel):
     """At a spent budget: one last request with tools off, instead of the ticket at once. Not after the deadline."""
     lease_s: Seconds = 15.0
     """Seconds after which another worker may take a run from a worker that gives no sign of life."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth(cls, given: object, field: ValidationInfo) -> object:
+        """`max_steps = true` is a slip, and no limit of 1."""
+        if isinstance(given, bool) and cls.model_fields[field.field_name or ""].annotation is not bool:
+            raise PydanticKnownError("float_type")
+        return given

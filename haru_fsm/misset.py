@@ -6,6 +6,7 @@ A name that does not exist is told with the one that is nearest to it, else with
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -50,7 +51,9 @@ def told(error: ValidationError) -> str:
     """The first thing that is wrong with these settings."""
     first = error.errors()[0]
     where = [str(part) for part in first["loc"]]
-    variable = _variable(where)
+    # What is wrong inside a list has no variable of its own.
+    whole = [str(part) for part in itertools.takewhile(lambda part: isinstance(part, str), first["loc"])]
+    variable = _variable(whole)
     if first["type"] == "extra_forbidden":
         return f"There is no setting {variable}. {_instead(where[-1], Limits.model_fields, LIMIT)}"
     bounds = {name: f"{bound:g}" if isinstance(bound, float) else bound for name, bound in first.get("ctx", {}).items()}
@@ -84,15 +87,20 @@ def _advice(name: str, known: Sequence[str]) -> str:
     return _instead(plain, known)
 
 
-def misspelt(environment: Iterable[str], known: Iterable[str]) -> Iterator[str]:
-    """Variables that begin like ours and are none, each with a word about it; nobody else would tell of them."""
+def misspelt(environment: Iterable[str], known: Iterable[str], file: str = "") -> Iterator[str]:
+    """Variables that begin like ours and are none, each with a word about it; nobody else would tell of them. `file`
+    is where they stand, if not in the environment."""
     ours = [_variable([name]) for name in known if name != LIMITS]
     limits = [LIMIT + name.upper() for name in Limits.model_fields]
-    for name in sorted(environment):
+    where = f" in {file}" if file else ""
+    for name in sorted({each.upper() for each in environment}):
+        if file and name in ELSEWHERE:
+            yield f"{name} counts in the environment only; in {file} it is ignored."
         if name.startswith(PREFIX) and not name.startswith(LIMIT) and name not in (*ours, *ELSEWHERE, LIMIT[:-2]):
             plain = {each.removeprefix(PREFIX): each for each in (*ours, *limits)}
             near = difflib.get_close_matches(name.removeprefix(PREFIX), plain, n=1, cutoff=_NEAR)
-            yield f"there is no setting {name}; it is ignored." + (f" Did you mean {plain[near[0]]}?" if near else "")
+            meant = f" Did you mean {plain[near[0]]}?" if near else ""
+            yield f"there is no setting {name}{where}; it is ignored.{meant}"
 
 
 def _instead(name: str, known: Iterable[str], prefix: str = "") -> str:
@@ -111,4 +119,5 @@ def _variable(where: Sequence[str]) -> str:
 
 
 def _in_file(where: Sequence[str]) -> str:
-    return "" if where[0].isupper() else f" ({'.'.join(where)} in haru.toml)"
+    path = re.sub(r"\.(\d+)", r"[\1]", ".".join(where))
+    return "" if where[0].isupper() else f" ({path} in haru.toml)"

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 DEFAULT_GEMINI = "gemini:gemini-flash-latest"
 DATABASE = "memory_store/haru.db"
 SQLITE = "sqlite:///"
+ENV = ".env"
 Figure = TypeVar("Figure", int, float)
 
 
@@ -61,6 +62,9 @@ class _Secrets(DotEnvSettingsSource):
 
 class _File(TomlConfigSettingsSource):
     """`haru.toml` in the app's folder."""
+
+    def _read_file(self, file_path: Any) -> dict[str, Any]:
+        return tomllib.loads(file_path.read_text("utf-8-sig"))  # some editors on Windows put a mark before a text
 
     def __call__(self) -> dict[str, Any]:
         file, found = self.config.get("toml_file"), super().__call__()
@@ -128,7 +132,7 @@ class Settings(BaseSettings):
         here = folder if folder is not None else Path.cwd()
 
         class InFolder(cls):  # type: ignore[valid-type, misc]
-            model_config = SettingsConfigDict(env_file=here / ".env", toml_file=here / "haru.toml")
+            model_config = SettingsConfigDict(env_file=here / ENV, toml_file=here / "haru.toml")
 
         try:
             settings: Self = InFolder(**{name: value for name, value in given.items() if value is not None})
@@ -141,6 +145,11 @@ class Settings(BaseSettings):
         except (OSError, ValueError) as error:
             raise SettingsError(f"The settings in {here} cannot be read: {in_words(error)}.") from error
         return settings
+
+    @classmethod
+    def named_in_env(cls, folder: Path) -> tuple[str, ...]:
+        """The variables that `.env` in an app's folder sets."""
+        return tuple(DotEnvSettingsSource(cls, env_file=folder / ENV).env_vars)
 
     @classmethod
     def for_app(cls, app: App) -> Self:

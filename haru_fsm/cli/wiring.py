@@ -57,11 +57,13 @@ class Given:
 
     def settings(self) -> Settings:
         """The settings, with what the command line said on top. Raises SettingsError."""
-        from haru_fsm.settings import Settings
+        from haru_fsm.settings import ENV, Settings
 
-        _warn_of_misspelt(tuple(name for name in os.environ if name.startswith("HARU_")))
+        _warn_of_misspelt(tuple(name for name in os.environ if name.upper().startswith("HARU_")))
         limits = {"max_steps": self.max_steps} if self.max_steps is not None else None
-        return Settings.for_folder(self.folder, model=self.model, database_url=self.db, limits=limits)
+        settings = Settings.for_folder(self.folder, model=self.model, database_url=self.db, limits=limits)
+        _warn_of_misspelt(Settings.named_in_env(self.folder), ENV)
+        return settings
 
     def load(self) -> App:
         """The app. Raises AppError and WorkflowError."""
@@ -117,12 +119,12 @@ class Given:
 
 
 @cache
-def _warn_of_misspelt(names: tuple[str, ...]) -> None:
+def _warn_of_misspelt(names: tuple[str, ...], file: str = "") -> None:
     """Tell, once, of variables that are meant for us and that nobody reads."""
     from haru_fsm.misset import misspelt
     from haru_fsm.settings import Settings
 
-    for warning in misspelt(names, Settings.model_fields):
+    for warning in misspelt(names, Settings.model_fields, file):
         complain(f"warning: {warning}")
 
 

@@ -150,6 +150,8 @@ def test_bad_settings_are_told_in_words(
         ("HARU_LIMITS__MAX_STEPS = 3", ["Write max_steps in the table [limits]"]),
         ("limits = 3", ["a table, [limits]"]),
         ("[limits]\nmax_step = 3", ["max_step.", "Did you mean max_steps?"]),
+        ("fallback_models = [1]", ["HARU_FALLBACK_MODELS (fallback_models[0] in haru.toml) is 1. It must be a text."]),
+        ("[limits]\nmax_steps = true", ["HARU_LIMITS__MAX_STEPS", "is True. It must be a number."]),
         ("gemini_api_key = 'secret'", ["GEMINI_API_KEY", ".env"]),
         ("x = ", ["haru.toml is no TOML", "(at "]),
     ],
@@ -171,6 +173,32 @@ def test_a_misspelt_variable_is_told_and_only_once(haru: Haru, monkeypatch: pyte
     monkeypatch.setenv("HARU_DEBUG", "1")
     monkeypatch.delenv("HARU_LIMITS_MAX_STEPS")
     assert haru(*ASK).err == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("HARU_MODL=offline", "there is no setting HARU_MODL in .env; it is ignored. Did you mean HARU_MODEL?"),
+        ("haru_modell=offline", "there is no setting HARU_MODELL in .env; it is ignored. Did you mean HARU_MODEL?"),
+        ("HARU_DEBUG=1", "HARU_DEBUG counts in the environment only; in .env it is ignored."),
+        ("OTHERS_MODL=offline", None),
+        ("HARU_MODEL=offline\r", None),
+    ],
+)
+def test_a_misspelt_variable_in_a_file_is_told_as_well(haru: Haru, tmp_path: Path, line: str, says: str | None) -> None:
+    app = write_app(tmp_path / "shop")
+    (app / ".env").write_bytes(f"{line}\nHARU_LIMITS__MAX_STEPS=3\n".encode())
+    asked = haru("ask", "안녕하세요", "--customer", "kim", "--app", str(app))
+    assert asked.code == 0
+    assert asked.err == (f"haru: warning: {says}\n" if says else "")
+
+
+def test_settings_with_a_byte_order_mark_are_read(haru: Haru, tmp_path: Path) -> None:
+    app = write_app(tmp_path / "shop")
+    (app / "haru.toml").write_bytes('\ufeffmodel = "nothing"\r\n[limits]\r\nmax_steps = 3\r\n'.encode())
+    refused = haru("ask", "안녕하세요", "--customer", "kim", "--app", str(app))
+    assert refused.code == 2
+    assert "HARU_MODEL is 'nothing'" in refused.complaint
 
 
 def test_another_customers_conversation_is_unknown(haru: Haru) -> None:
