@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from http.client import HTTPConnection
 from typing import Any
 
 import pytest
 
-from haru_fsm import App, Engine, Limits, tool
+from haru_fsm import App, Engine, Limits, Workflow, tool
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import Ticket
+from haru_fsm.conversation import Conversation, Ticket, TicketOpened
 from haru_fsm.errors import ConversationBusy
+from haru_fsm.escalating import hand_over
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.runs import Run
+from haru_fsm.services import Services
 from haru_fsm.session import Session
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
@@ -285,6 +287,33 @@ async def test_a_later_run_adds_to_the_ticket_at_the_desk() -> None:
     assert list(office.tickets) == [first.run_id]
     assert "여보세요?" in office.tickets[first.run_id]["all"][1]
     (stored,) = await haru.store.tickets()
+    assert "여보세요?" in stored.notes[0]
+
+
+def case(ticket: Ticket, *, added: bool = False) -> str:
+    return f"case {ticket.ticket_id}" + (", again" if added else "")
+
+
+def to_a_person(conversation: Conversation, services: Services) -> TicketOpened | Awaitable[TicketOpened]:
+    return hand_over(conversation, services, category="help", urgency="low", words=case)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["in the store", "elsewhere"])
+async def test_a_table_of_one_s_own_hands_over_in_its_own_words_at_any_desk(elsewhere: bool) -> None:
+    haru, office = bare(Limits()).workflow, Office()
+    workflow = Workflow(haru.rows, work={**haru.work, "ESCALATE_TICKET": to_a_person}, initial=haru.initial)
+    app = App(workflow, Tools().make)
+    with LocalServer(office.answer) as server:
+        desk = HttpDesk(server.base_url) if elsewhere else None
+        engine = Engine(app, model=ScriptedModel([]), store=MemoryStore(), desk=desk)
+        first = await engine.ask("도와주세요", customer_id="C1")
+        second = await engine.ask("여보세요?", customer_id="C1", conversation_id=first.conversation_id)
+    assert first.ticket is not None
+    assert (first.ticket.category, first.ticket.urgency) == ("help", "low")
+    assert first.answer == f"case {first.ticket.ticket_id}"
+    assert second.answer == f"case {first.ticket.ticket_id}, again"
+    assert len(office.tickets) == elsewhere
+    (stored,) = await engine.store.tickets()
     assert "여보세요?" in stored.notes[0]
 
 
