@@ -6,6 +6,7 @@ digest of itself, so a file that was cut off or edited is refused before anythin
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -36,6 +37,8 @@ from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, Store
 
 KIND = "haru_fsm export"
 NO_EXPORT = "This is no export of haru_fsm: its first line does not say so. Give a file that `haru export` has written."
+TOGETHER = 64
+"""Conversations that are stored at the same time: alone, each would wait for the disk several times."""
 _STEPS = TypeAdapter(tuple[Step, ...])
 
 
@@ -149,8 +152,13 @@ async def import_lines(store: Store, lines: Iterable[str]) -> tuple[int, int]:
     """
     contents = list(_checked(lines))
     new = 0
-    for content in contents:
-        new += await _store(store, content)
+    for first in range(0, len(contents), TOGETHER):
+        readable = [_read(content) for content in contents[first : first + TOGETHER]]
+        stored = await asyncio.gather(*(_store(store, each) for each in readable), return_exceptions=True)
+        for one in stored:
+            if isinstance(one, BaseException):
+                raise one
+            new += one
     return new, len(contents) - new
 
 
@@ -190,7 +198,17 @@ def _content(line: str, number: int) -> dict[str, Any]:
     return content
 
 
-async def _store(store: Store, content: dict[str, Any]) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Exported:
+    """One conversation of an export."""
+
+    conversation: Conversation
+    ledger: list[LedgerEntry]
+    tickets: _Tickets
+
+
+def _read(content: dict[str, Any]) -> _Exported:
+    """Raises SettingsError for what is no conversation."""
     try:
         steps = tuple(map(self_contained, _STEPS.validate_python(content["steps"])))
         ledger = [_entry(entry) for entry in content["ledger"]]
@@ -209,6 +227,13 @@ async def _store(store: Store, content: dict[str, Any]) -> bool:
             f"Conversation {content.get('conversation_id')} of the export cannot be read: {_what(error)}. "
             "It was not stored, nor what comes after it."
         ) from error
+    return _Exported(conversation, ledger, tickets)
+
+
+async def _store(store: Store, exported: _Exported) -> bool:
+    """Whether it was new."""
+    conversation, ledger, tickets = exported.conversation, exported.ledger, exported.tickets
+    steps = conversation.steps
     known = await store.load(conversation.conversation_id)
     new = known is None or not known.steps
     if new:
@@ -218,8 +243,8 @@ async def _store(store: Store, content: dict[str, Any]) -> bool:
             known, new = await store.load(conversation.conversation_id), False
             if known is None or not _same(known.steps, steps):
                 raise StoreError(
-                    f"Conversation {conversation.conversation_id} of the export was not stored, nor what comes after "
-                    "it: something else was written under its id, or for its tickets, at the same time. Import again."
+                    f"Conversation {conversation.conversation_id} of the export was not stored: something else was "
+                    "written under its id, or for its tickets, at the same time. Import again."
                 ) from None
     if new or (known is not None and _same(known.steps, steps)):
         tickets.file_rest(store)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from importlib.resources import files
 from pathlib import Path
@@ -37,7 +38,7 @@ def new(target: Target, as_json: options.AsJson = False) -> int:
         say_json({"folder": str(target.resolve()), "files": sorted(_files(target))})
     else:
         say(f"A Haru app is in {target}: states/, tools/, data/, memory_store/, haru.toml, README.md.")
-        say(f"Try it: cd {target} && haru check && haru chat --customer C003")
+        say(f"Try it: cd {shlex.quote(str(target))} && haru check && haru chat --customer C003")
     return exits.OK
 
 

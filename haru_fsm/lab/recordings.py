@@ -142,6 +142,10 @@ def from_json_lines(path: Path) -> Iterator[Recording]:
         raise SettingsError(f"{path} cannot be read as JSON Lines: {in_words(error)}") from error
 
 
+def _lacking(error: Exception) -> str:
+    return f"it has no {error}" if isinstance(error, KeyError) else in_words(error)
+
+
 def _recording(line: str, where: str) -> Recording:
     try:
         told = json.loads(line)
@@ -149,7 +153,8 @@ def _recording(line: str, where: str) -> Recording:
         events = [event for turn in turns for event in _events(turn)]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SettingsError(
-            f"{where} is no recording ({error!r}): it needs turns, each with a role (user, model, tool)."
+            f"{where} is no recording: {_lacking(error)}. It needs turns, each with a role (user, model, tool). "
+            'Conversations of an app are read from its database: database = "sqlite:///memory_store/haru.db".'
         ) from error
     success = told.pop("success", None)
     return Recording(tuple(in_order(events)), success if isinstance(success, bool) else None, told)

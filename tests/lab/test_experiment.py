@@ -98,6 +98,7 @@ def test_a_file_that_is_no_experiment_is_told(tmp_path: Path, text: str, told: s
         ('[[sources]]\nfile = "."', ["recordings are not there"]),
         ('[[sources]]\ndatabase = "sqlite:///none.db"', ["none.db", "is not there", "haru ask"]),
         ('[[sources]]\nfile = "empty.jsonl"', ["has no recordings"]),
+        ('[[sources]]\nfile = "export.jsonl"', ["line 1 is no recording: it has no 'turns'", "database = "]),
     ],
 )
 def test_sources_without_data_say_what_to_do(
@@ -105,13 +106,14 @@ def test_sources_without_data_say_what_to_do(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.jsonl").write_text("", encoding="utf-8")
+    (tmp_path / "export.jsonl").write_text('{"digest": "", "content": {}}\n', encoding="utf-8")
     (tmp_path / "plan.toml").write_text(sources, encoding="utf-8")
     assert main(["experiment", "plan.toml", "--app", str(ROOT)]) == 2
     said = capsys.readouterr()
     assert len(said.err.splitlines()) == 1
     assert all(word in said.err for word in told), said.err
     assert "Errno" not in said.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.jsonl", "plan.toml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.jsonl", "export.jsonl", "plan.toml"]
 
 
 def test_without_matplotlib_it_is_said_before_the_work(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -17,12 +18,12 @@ from haru_fsm.conversation import (
     TicketOpened,
     ToolsExecuted,
 )
-from haru_fsm.errors import ConversationMoved, StoreError
+from haru_fsm.errors import ConversationMoved, SettingsError, StoreError
 from haru_fsm.models.scripted import answer, calls
 from haru_fsm.stores import Store
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
-from haru_fsm.transfer import export, import_lines
+from haru_fsm.transfer import TOGETHER, _line, export, import_lines
 from tests.tables import SMALL, a_ticket, received
 
 FIRST = a_ticket()
@@ -117,6 +118,22 @@ class Raced(MemoryStore):
         if conversation.seq:
             await super().append(self.first or conversation, **more)
         await super().append(conversation, **more)
+
+
+async def test_many_are_stored_and_none_beside_one_that_cannot_be_read(store: Store) -> None:
+    old = MemoryStore()
+    for number in range(TOGETHER + 3):
+        await moved(old, received(conversation_id=f"c-{number:03}"), 0)
+    lines = [line async for line in export(old)]
+    content = json.loads(lines[2])["content"]
+    torn = [*lines[:2], _line({**content, "steps": []}), *lines[3:]]
+    with pytest.raises(SettingsError, match=r"cannot be read: IndexError.* not stored, nor what comes after it"):
+        await import_lines(store, torn)
+    assert await store.conversations() == []
+    assert await import_lines(store, lines) == (TOGETHER + 3, 0)
+    assert await import_lines(store, lines) == (0, TOGETHER + 3)
+    new = [await store.load(one.conversation_id) for one in await old.conversations()]
+    assert all(one is not None and len(one.steps) == 1 for one in new)
 
 
 async def test_of_two_imports_at_once_the_second_finds_it_there() -> None:
