@@ -13,9 +13,11 @@ ID_CHARS = 1_000
 
 
 def checked(what: str, value: str) -> str:
-    """The id, as it came. Raises SettingsError for one that is empty, too long, or that no database could keep."""
+    """The id, as it came. Raises SettingsError for one that is no text, empty, too long, or that no database could keep."""
+    if not isinstance(value, str):
+        raise SettingsError(f"The {what} is {value!r}, and has to be a text: {str(value)!r}.")
     if not value.strip():
-        raise SettingsError(f"The {what} is empty. Give one, or leave it out.")
+        raise SettingsError(f"The {what} is empty. Give one.")
     if len(value) > ID_CHARS:
         raise SettingsError(f"The {what} has {len(value):,} characters; at most {ID_CHARS:,} are taken.")
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import complain, say, say_json
+from haru_fsm.cli.output import complain, counted, say, say_json, tell
 from haru_fsm.cli.progress import bars
 from haru_fsm.cli.wiring import Given
 from haru_fsm.errors import SettingsError
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from haru_fsm.testing.hunting import Coverage, Found
 
 FINDINGS = Path("haru-findings")
+NO_EFFECT = (
+    "No tool that acts was called, so nothing was proved of effects. "
+    "Ask for something that is done: haru prove --kills TEXT --customer ID"
+)
 PLAYS = 40
 """Plays of one round; each round has a seed of its own."""
 
@@ -196,12 +200,24 @@ def _kills(given: Given, question: str, customer: str | None, as_json: bool) -> 
     with _bar("killing and resuming") as bar:
         verdicts = list(prove_kills(scenario, progress=lambda done, of: _moved(bar, done / of, f"{done} of {of}")))
     failed = [verdict for verdict in verdicts if verdict.broken]
+    points = {point for verdict in verdicts for point in verdict.points}
+    writes, effects = (len({each.number for each in points if each.place == place}) for place in ("write", "effect"))
     if as_json:
-        say_json({"cases": len(verdicts), "broken": [{"case": each.name, **each.broken} for each in failed]})
+        say_json(
+            {
+                "cases": len(verdicts),
+                "writes": writes,
+                "effects": effects,
+                "broken": [{"case": each.name, **each.broken} for each in failed],
+            }
+        )
     else:
+        say(f"killed after {counted(writes, 'write')}, and before and after {counted(effects, 'effect')}")
         for name in PROPERTIES:
             held = sum(name not in verdict.broken for verdict in verdicts)
             say(f"{name}: {held} of {len(verdicts)} cases")
+    if not effects:
+        tell(NO_EFFECT)
     if failed:
         complain(f"shortest failing case: killed {failed[0].name}: {next(iter(failed[0].broken.values()))}")
     return exits.FAILED if failed else exits.OK

@@ -124,7 +124,8 @@ def test_an_app_with_customers_of_its_own_is_attacked_by_its_example(haru: Haru,
     app = write_app(empty / "clinic", states=RESUMABLE, tools=KNOWN + '\nEXAMPLE_CUSTOMER = "P1"\n')
     for how in (("--minutes", "0.01"), ("--exhaustive", "--depth", "2"), ("--kills", STOCK)):
         ended = haru("prove", *how, "--app", str(app))
-        assert (ended.code, ended.err) == (0, ""), (how, ended.out)
+        assert ended.code == 0, (how, ended.out, ended.err)
+        assert ("nothing was proved of effects" in ended.err) == (how[0] == "--kills"), ended.err
 
 
 def test_an_app_that_nobody_can_ask_says_what_is_missing(haru: Haru, empty: Path) -> None:
@@ -142,4 +143,5 @@ def test_kills_are_under_the_app_s_own_limits(haru: Haru, empty: Path) -> None:
     asked = ("prove", "--kills", STOCK, "--json", "--app", str(app))
     free, tight = haru(*asked), haru(*asked, "--max-steps", "1")
     assert (free.code, tight.code) == (0, 0), tight.err
+    assert free.json["effects"] == 0
     assert tight.json["cases"] < free.json["cases"], "at its first request's end the run is over"

@@ -136,6 +136,14 @@ async def test_what_can_be_no_id_is_refused_by_name(bad: str) -> None:
                 await attempt
 
 
+async def test_a_number_of_a_database_is_no_id_yet() -> None:
+    haru = engine(["네."])
+    given: Any = 3
+    for how in ({"customer_id": given}, {"customer_id": "C1", "conversation_id": given}):
+        with pytest.raises(SettingsError, match="is 3, and has to be a text: '3'"):
+            await haru.ask("안녕하세요", **how)
+
+
 async def test_a_settled_outcome_is_made_safe_as_well(tmp_path: Path) -> None:
     model = ScriptedModel([[("pay", {"what": "A"})]])
 
