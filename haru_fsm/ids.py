@@ -13,7 +13,10 @@ ID_CHARS = 1_000
 
 
 def checked(what: str, value: str) -> str:
-    """The id, as it came. Raises SettingsError for one that is no text, empty, too long, or that no database could keep."""
+    """The id, as it came.
+
+    Raises SettingsError for what is no text, is empty or too long, or what no database could keep.
+    """
     if not isinstance(value, str):
         raise SettingsError(f"The {what} is {value!r}, and has to be a text: {str(value)!r}.")
     if not value.strip():
