@@ -13,19 +13,27 @@ from haru_fsm.app import App, load_app
 from haru_fsm.limits import Limits
 
 MARK = ".haru-copy"
-COPIED = ("states", "tools", "data", "haru.toml")
+COPIED = ("states", "tools", "data")
 MEMORY = "memory_store"
 
 
 def copy_app(folder: Path | str, into: Path | str) -> Path:
-    """Copy the parts of an app that the engine reads into a new folder `into`. Returns that folder."""
+    """Copy an app into a new folder `into`, without what it remembers. Returns that folder.
+
+    Its own three folders are copied and so is every file beside them, for tools may write there. Other packages are
+    code that they import, and are linked. What is hidden stays behind.
+    """
     source, target = Path(folder), Path(into)
     (target / MEMORY).mkdir(parents=True)
-    for name in COPIED:
-        if (source / name).is_dir():
-            shutil.copytree(source / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
-        elif (source / name).is_file():
-            shutil.copy(source / name, target / name)
+    for item in source.iterdir():
+        if item.name.startswith(".") or item.name == MEMORY:
+            continue
+        if item.name in COPIED:
+            shutil.copytree(item, target / item.name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif item.is_file():
+            shutil.copy(item, target / item.name)
+        elif (item / "__init__.py").is_file():
+            (target / item.name).symlink_to(item.resolve(), target_is_directory=True)
     (target / MARK).touch()
     return target
 

@@ -156,17 +156,19 @@ def _prove(scenario: Scenario, folder: Path, points: tuple[CrashPoint, ...], und
 class _Case:
     """One copy of the app, one database and one log of effects, worked on by child processes."""
 
-    def __init__(self, scenario: Scenario, folder: Path) -> None:
-        self._app = copy_app(scenario.app, folder / "app")
+    def __init__(self, scenario: Scenario, folder: Path, *, like: Path | None = None) -> None:
+        self._app = folder / "app"
+        if like is None:
+            copy_app(scenario.app, self._app)
+        else:
+            shutil.copytree(like, folder, symlinks=True)
         self._scenario = scenario
         self._folder = folder
         self.complaint = ""
 
     def copy(self, folder: Path) -> _Case:
         """The same case once more, as it stands now."""
-        twin = _Case(self._scenario, folder)
-        shutil.copytree(self._folder, folder, dirs_exist_ok=True)
-        return twin
+        return _Case(self._scenario, folder, like=self._folder)
 
     def run(self, do: str, crash: CrashPoint | None) -> dict[str, Any] | None:
         """A child process; None when it was killed, as it should be, or failed (then there is a complaint)."""
