@@ -56,6 +56,12 @@ def repaired(contents: object) -> tuple[tuple[JSON, ...], tuple[str, ...]]:
     return tuple(turns), tuple(repairs)
 
 
+def beside_text(turn: JSON) -> tuple[JSON, ...]:
+    """What a turn holds beside its text (a picture, a file), as a turn of its own; none where it holds nothing."""
+    parts = [part for part in turn["parts"] if "text" not in part]
+    return ({**turn, "parts": parts},) if parts else ()
+
+
 def _kind(value: object) -> str:
     return "nothing" if value is None else f"of type {type(value).__name__}"
 

@@ -22,6 +22,7 @@ from haru_fsm.conversation import (
 from haru_fsm.fitting import room_after_refusal, room_for
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.services import Services
+from haru_fsm.visible import is_blank
 
 SUMMARISER = (
     "You shorten the record of a conversation between a customer and an assistant, so that the assistant can go on "
@@ -134,7 +135,7 @@ class _Work:
         )
         self.behind.append(said)
         spent = {"requests": max(1, said.requests), "usage": said.usage}
-        if not isinstance(said, ModelAnswered) or not said.text.strip():
+        if not isinstance(said, ModelAnswered) or is_blank(said.text):
             reason = said.reason if isinstance(said, ModelFailed) else "no text"
             return planned.model_copy(update={"failed": reason, **spent})
         found = with_summary(contents, planned, said.text, recorded=recorded)

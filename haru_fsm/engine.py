@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from haru_fsm.adoption import repaired
+from haru_fsm.adoption import beside_text, repaired
 from haru_fsm.app import App
 from haru_fsm.approvals import waiting_for
 from haru_fsm.arrivals import Arrival
@@ -45,6 +45,7 @@ from haru_fsm.models import Model
 from haru_fsm.runs import Piece, Run, run_of
 from haru_fsm.stores import Outcome, Store, Summary
 from haru_fsm.tickets import TicketDesk
+from haru_fsm.visible import is_blank
 from haru_fsm.worker import Parts, Watcher
 
 MESSAGE_CHARS = 20_000
@@ -188,7 +189,7 @@ class Engine:
         Raises UnknownTicket (also for one that is closed already), ConversationBusy, SettingsError (an empty reply).
         """
         reply = safe_text(reply).strip()
-        if not reply:
+        if is_blank(reply):
             raise SettingsError("The reply is empty. Say what the customer is to read.")
         stored = await self.store.tickets(open_only=True)
         ticket = next((one.ticket for one in stored if one.ticket.ticket_id == ticket_id), None)
@@ -286,8 +287,9 @@ class Engine:
         if not history:
             raise SettingsError("The history is empty. Give at least one turn.")
         question = None
-        if history[-1]["role"] == "user" and (question := content_text(history[-1]).strip()):
-            history = history[:-1]
+        if history[-1]["role"] == "user" and not is_blank(said := content_text(history[-1])):
+            question = said.strip()
+            history = (*history[:-1], *beside_text(history[-1]))
         begun = self.app.workflow.begin(_conversation(conversation_id) or f"c-{secrets.token_hex(5)}", customer_id)
         adopted = HistoryAdopted(contents=history, repairs=repairs, at=round(self.clock.now(), 3))
         conversation = self.app.workflow.adopt(begun, adopted)
@@ -314,7 +316,7 @@ class Engine:
 
     def _message(self, text: str, message_id: str | None) -> MessageReceived:
         text = safe_text(text)
-        if not text.strip():
+        if is_blank(text):
             raise SettingsError("The message is empty. Say what the customer wrote.")
         if len(text) > MESSAGE_CHARS:
             raise SettingsError(

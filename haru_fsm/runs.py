@@ -10,6 +10,7 @@ from haru_fsm.conversation import (
     Awaited,
     Conversation,
     Frozen,
+    HistoryAdopted,
     MessageHeld,
     ModelAnswered,
     ModelEvent,
@@ -22,9 +23,10 @@ from haru_fsm.conversation import (
     Trip,
     Usage,
     awaited,
+    content_text,
     executed,
 )
-from haru_fsm.tickets import HELD_NOTICE, HOLDING_NOTICE, WAITING_NOTICE, ticket_key
+from haru_fsm.tickets import HELD_NOTICE, HOLDING_NOTICE, WAITING_NOTICE, WORKING_NOTICE, ticket_key
 
 
 class Run(Frozen):
@@ -37,7 +39,7 @@ class Run(Frozen):
     finished: bool
     """False while there is work left: a process was stopped, a desk was out of reach, or a person has to approve."""
     answer: str
-    """What the customer reads, whatever the ending."""
+    """What the customer reads, whatever the ending; empty where a history was adopted that ends without an answer."""
     reply_id: str
     """The same for the same reply, so that a channel can drop a second delivery."""
     ticket: Ticket | None = None
@@ -113,7 +115,16 @@ def _answer(steps: list[Step]) -> str:
             return step.event.notice
         if isinstance(step.event, ModelAnswered) and step.rests:
             return step.event.text
-    return HOLDING_NOTICE
+        if isinstance(step.event, HistoryAdopted):
+            return _said_last(step.event)
+    on_its_way = stopped_by(steps) is None and not steps[-1].rests
+    return WORKING_NOTICE if on_its_way else HOLDING_NOTICE
+
+
+def _said_last(adopted: HistoryAdopted) -> str:
+    """What the customer has read last in a history from elsewhere; nothing, where the last turn told them nothing."""
+    last = adopted.contents[-1] if adopted.contents else {}
+    return content_text(last) if last.get("role") == "model" else ""
 
 
 def stopped_by(steps: Sequence[Step]) -> Trip | None:

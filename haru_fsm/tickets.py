@@ -202,6 +202,9 @@ HOLDING_NOTICE = (
 )
 """What the customer reads while a desk is out of reach: it names no number, because there is none yet."""
 
+WORKING_NOTICE = "문의하신 내용을 확인하고 있습니다. 확인이 끝나는 대로 답변드리겠습니다."
+"""What the customer reads of a run that is still to be carried on: no person has it, and no number is due."""
+
 WAITING_NOTICE = (
     "요청하신 내용은 담당자의 승인이 필요해 확인하고 있습니다. 승인 여부가 정해지는 대로 이어서 안내해 드리겠습니다."
 )

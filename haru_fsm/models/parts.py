@@ -10,6 +10,7 @@ from haru_fsm.conversation import JSON, FailureReason, Usage
 from haru_fsm.models.leaks import without_thoughts
 from haru_fsm.models.replies import Problem, Reply, Usable, said
 from haru_fsm.models.spoken_calls import is_spoken_call
+from haru_fsm.visible import is_blank
 
 
 @dataclass(slots=True)
@@ -52,7 +53,7 @@ def meaning(found: Parts, finish: str | None, usage: Usage) -> Reply:
     text = "".join(found.texts)
     if is_spoken_call(text):
         return Problem(FailureReason.MALFORMED_CALL, said("a call written as text", text), finish, usage=usage)
-    if not (text if shown is None else shown).strip():
+    if is_blank(text if shown is None else shown):
         detail = "an empty reply" if not found.parts else "a reply without an answer in it: only thoughts, or no text"
         return Problem(FailureReason.EMPTY, detail, finish, usage=usage)
     return Usable(content, shown=shown, usage=usage)

@@ -11,6 +11,7 @@ from haru_fsm.clock import Clock, SystemClock
 from haru_fsm.conversation import JSON, ModelAnswered
 from haru_fsm.models import Model, ModelOutcome, ModelRequest
 from haru_fsm.models.relay import Relay, close_all, spent
+from haru_fsm.visible import is_blank
 
 REWRITE = (
     "[시스템 안내] 위의 글은 답변의 초안입니다. 고객에게 보낼 최종 답변으로 다시 작성해 주세요. 대화와 도구 결과에 "
@@ -47,7 +48,7 @@ class TwoTierModel:
             relay.tell(draft.text)
             return draft
         final = await relay.ask(self._strong, _draft(draft), _instruction(), tools_allowed=False)
-        if isinstance(final, ModelAnswered) and final.text.strip():
+        if isinstance(final, ModelAnswered) and not is_blank(final.text):
             return spent(final, before=[draft])
         relay.tell(draft.text)
         return spent(draft, after=[final])
