@@ -21,12 +21,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from haru_fsm.clock import Clock, SystemClock
-from haru_fsm.conversation import JSON
+from haru_fsm.conversation import JSON, FailureReason
 from haru_fsm.errors import ModelError
 from haru_fsm.limits import Limits
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.faults import read_exception
-from haru_fsm.models.gemini_chunks import chunk_text
+from haru_fsm.models.gemini_chunks import chunk_text, is_finished, merge_chunks
 from haru_fsm.models.gemini_errors import read_error
 from haru_fsm.models.gemini_request import build_body
 from haru_fsm.models.reading import read_body, read_text
@@ -69,6 +69,7 @@ class GeminiModel:
         self._temperature = temperature
         key = api_key or next(filter(None, map(os.environ.get, _KEYS)), None)
         self._client = client or _connect(key, base_url, api_version)
+        self._streams = True
         self._persistence = Persistence(
             model=name,
             limits=self._limits,
@@ -101,7 +102,7 @@ class GeminiModel:
             temperature=self._temperature,
             max_output_tokens=self._limits.max_output_tokens,
         )
-        if attempt.speech.listening:
+        if attempt.streamed and self._streams:
             return await self._streamed(body, attempt)
         return read_text(await self._whole(body, attempt.timeout_s), body)
 
@@ -123,14 +124,22 @@ class GeminiModel:
         return (http.body if http else None) or ""
 
     async def _streamed(self, body: JSON, attempt: Attempt) -> Reply:
-        """The reply to one streamed request, told while it is being written."""
+        """The reply to one streamed request, told while it is being written.
+
+        What goes wrong after its end is of no account: a proxy that adds a line of its own (`data: [DONE]`), or does
+        not close as it should. Where a line cannot be read this server is asked without streams from then on.
+        """
         chunks: list[Any] = []
         try:
             async with aclosing(self._chunks(body, attempt.timeout_s)) as stream:
                 async for chunk in stream:
                     chunks.append(chunk)
-                    attempt.speech.hear(chunk_text(chunk))
-        except BaseException:
+                    attempt.hear(chunk_text(chunk))
+        except BaseException as error:
+            if isinstance(error, Exception):
+                self._streams = self._streams and _translate(error).reason is not FailureReason.UNREADABLE
+                if is_finished(merge_chunks(chunks)):
+                    return read_body(chunks, body)
             # What had come by then is paid for, whether anybody has counted it or not.
             attempt.spent = read_body(chunks, body).usage
             raise

@@ -22,7 +22,7 @@ from haru_fsm.errors import ModelError
 from haru_fsm.limits import Limits
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.faults import read_exception
-from haru_fsm.models.openai_chunks import chunk_text
+from haru_fsm.models.openai_chunks import chunk_text, is_finished, merge_chunks
 from haru_fsm.models.openai_errors import read_error, refused_field
 from haru_fsm.models.openai_reading import read_chunks, read_text
 from haru_fsm.models.openai_request import OPTIONAL, build_body
@@ -105,7 +105,7 @@ class OpenAIModel:
             temperature=self._temperature,
             max_output_tokens=self._limits.max_output_tokens,
             length_in=next((field for field in self._lengths if field not in self._refused), self._lengths[0]),
-            streamed=attempt.speech.listening,
+            streamed=attempt.streamed,
             refused=self._refused,
         )
         try:
@@ -146,8 +146,10 @@ async def _heard(response: AsyncAPIResponse[Any], body: JSON, attempt: Attempt) 
         async with await response.parse(to=AsyncStream[object]) as stream:
             async for chunk in stream:
                 chunks.append(chunk)
-                attempt.speech.hear(chunk_text(chunk))
-    except BaseException:
+                attempt.hear(chunk_text(chunk))
+    except BaseException as error:
+        if isinstance(error, Exception) and is_finished(merge_chunks(chunks)):
+            return read_chunks(chunks, body)  # whatever has gone wrong after its end
         # What had come by then is paid for, whether anybody has counted it or not.
         attempt.spent = read_chunks(chunks, body).usage
         raise

@@ -8,7 +8,7 @@ a wait. Neither is done without end:
 * re-asks: at most `limits.model_retries`, and none once `request.requests_left` requests were made;
 * retries: at most `limits.http_retries`, after the wait that the provider has asked for, else after a wait that
   doubles, with jitter, so that two hundred conversations do not come back in the same instant; at once where a
-  provider refuses a field that the next request does without;
+  provider refuses a field that the next request does without; unstreamed where a stream has broken off;
 * everything: within `request.timeout_s` on the clock that was handed in. A wait that would end later is not begun, and
   no attempt before the last takes more than half of it (or ten seconds): nobody knows whether a silent server works.
 
@@ -63,6 +63,9 @@ _WORTH_RETRYING = frozenset(
     }
 )
 
+_BROKEN_OFF = frozenset({FailureReason.TRANSPORT, FailureReason.UNREADABLE})
+"""What comes of a stream that could not be read to its end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
@@ -83,13 +86,21 @@ class Amendment:
 class Attempt:
     """One HTTP request: what it changes, how many seconds it has, who listens to the text as it is written.
 
-    `spent` is kept by whoever carries it out, as tokens become known: it counts where no reply comes of it.
+    `streamed`: it is worth a stream. `spent` and `begun` are kept by whoever carries it out: the tokens, as they
+    become known, count where no reply comes of it; `begun` says that some of a stream has come.
     """
 
     amendment: Amendment
     timeout_s: float
     speech: Speech
+    streamed: bool = False
     spent: Usage = field(default_factory=Usage)
+    begun: bool = False
+
+    def hear(self, piece: str) -> None:
+        """Some more of the stream has come; `piece` is what it adds to the answer."""
+        self.begun = True
+        self.speech.hear(piece)
 
 
 Asking = Callable[[Attempt], Awaitable[Reply]]
@@ -133,6 +144,8 @@ class _Work:
     requests: int = 0
     re_asks: int = 0
     retries: int = 0
+    streams: bool = True
+    """No stream of this request has come and broken off so far."""
     usage: Usage = field(default_factory=Usage)
     incidents: list[Incident] = field(default_factory=list)
 
@@ -170,7 +183,8 @@ class _Work:
     async def _attempt(self) -> Reply:
         """One attempt within its time. The transport's own time-outs are per read, so that a trickle outlives them."""
         left = self.left
-        attempt = Attempt(self.amendment, self._seconds(left), self.speech)
+        streamed = self.streams and self.speech.listening
+        attempt = Attempt(self.amendment, self._seconds(left), self.speech, streamed)
         try:
             async with asyncio.timeout(attempt.timeout_s):
                 reply = await self.asking(attempt)
@@ -180,6 +194,8 @@ class _Work:
         except Exception as error:
             reply = replace(self.persistence.translate(error), usage=attempt.spent)
         if isinstance(reply, Problem):
+            # Some servers never end a stream as they should, and answer well when they are asked without one.
+            self.streams = self.streams and not (attempt.begun and reply.reason in _BROKEN_OFF)
             return replace(reply, detail=scrub(reply.detail, *self.persistence.keys))
         return reply
 

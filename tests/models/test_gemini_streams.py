@@ -1,6 +1,7 @@
 """Streamed, a reply means what it means unstreamed; it is told as it comes, and half of it is no answer."""
 
 import asyncio
+import json
 import random
 
 import pytest
@@ -11,6 +12,7 @@ from haru_fsm.limits import Limits
 from haru_fsm.models import Declaration, ModelRequest
 from haru_fsm.models.gemini import GeminiModel
 from haru_fsm.testing.fake_gemini import FakeGemini, call, error, reply
+from haru_fsm.testing.local_http import Answer, Fault, LocalServer
 
 USER = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
 ANSWER = "고객님의 주문은 지금 배송중이며, 내일 도착할 예정입니다."
@@ -151,3 +153,82 @@ async def test_text_is_told_before_the_reply_is_complete():
         assert not task.done()
         assert (await task).text == "안녕하세요. 끝."
         await model.aclose()
+
+
+# --------------------------------------------------------------------------- streams of other servers
+
+
+def events(*lines):
+    """A stream as somebody else's server writes it: chunks as events, and lines of its own."""
+    said = (line if isinstance(line, str) else f"data: {json.dumps(line)}\r\n\r\n" for line in lines)
+    return {"raw_text": "".join(said), "headers": {"content-type": "text/event-stream"}}
+
+
+CHUNKS = (reply("고객님의 주문은 ", finish=None), reply("배송중입니다."))
+CALL = reply(call("get_order", order_id="HR1"))
+
+
+@pytest.mark.parametrize("after", ["data: [DONE]\r\n\r\n", ": bye\r\n\r\n", "event: end\r\ndata: {}\r\n\r\n"])
+@pytest.mark.parametrize("chunks", [CHUNKS, (CALL,)], ids=["text", "call"])
+async def test_what_a_server_adds_after_the_end_costs_nothing(chunks, after):
+    heard: list[str] = []
+    gemini, outcome = await streamed([events(*chunks, after)], heard.append)
+    assert isinstance(outcome, ModelAnswered | ToolsRequested)
+    assert (outcome.requests, outcome.incidents) == (1, ())
+    assert "".join(heard) == outcome.text
+    assert gemini.overruns == 0
+
+
+async def test_a_connection_that_is_not_closed_as_it_should_after_the_end_costs_nothing():
+    async with BadlyClosed(events(*CHUNKS)["raw_text"]) as server:
+        model = GeminiModel("m", api_key="test", base_url=server.base_url, clock=FakeClock())
+        outcome = await model.respond(ModelRequest("", (USER,), requests_left=8, on_text=[].append))
+        await model.aclose()
+    assert isinstance(outcome, ModelAnswered)
+    assert (outcome.text, outcome.incidents) == ("고객님의 주문은 배송중입니다.", ())
+
+
+class BadlyClosed(LocalServer):
+    """Sends everything of a stream, and less than it has promised."""
+
+    def __init__(self, text):
+        async def answer(_request):
+            whole = text.encode()
+            return Answer(200, {"content-type": "text/event-stream"}, (whole, b" " * len(whole)), fault=Fault.TRUNCATE)
+
+        super().__init__(answer)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [events(": ping\r\n\r\n", CALL), events("event: message\r\n", CALL), events(json.dumps([CALL], indent=1))],
+    ids=["comment", "named event", "a JSON list"],
+)
+async def test_a_server_whose_streams_cannot_be_read_is_asked_without_them_from_then_on(odd):
+    def script(body):
+        return CALL if not asked[-1] else odd
+
+    asked: list[bool] = []
+
+    class Noting(FakeGemini):
+        def _asked(self, request, body):
+            seen = super()._asked(request, body)
+            asked.append(seen[1])
+            return seen
+
+    async with Noting(script) as gemini:
+        model = GeminiModel("m", api_key="test", base_url=gemini.base_url, clock=FakeClock())
+        said = ModelRequest("", (USER,), [Declaration("get_order", "")], requests_left=8, on_text=[].append)
+        outcomes = [await model.respond(said) for _ in range(2)]
+        await model.aclose()
+    assert all(isinstance(outcome, ToolsRequested) for outcome in outcomes)
+    assert asked == [True, False, False]
+    assert [outcome.requests for outcome in outcomes] == [2, 1]
+
+
+async def test_a_stream_that_never_says_why_it_stopped_is_asked_for_again_without_one():
+    """Nothing was heard of a call, so that the second attempt would be a stream as well, and as broken."""
+    endless = [reply(call("get_order", order_id="HR1"), finish=None)]
+    gemini, outcome = await streamed([endless, CALL], [].append)
+    assert isinstance(outcome, ToolsRequested)
+    assert [received.streamed for received in gemini.received] == [True, False]

@@ -17,6 +17,7 @@ from haru_fsm.limits import Limits
 from haru_fsm.models import Declaration, ModelRequest
 from haru_fsm.models.openai import NO_KEY, OpenAIModel
 from haru_fsm.testing.fake_openai import FakeOpenAI, call, error, reply, split_into_chunks
+from haru_fsm.testing.local_http import Answer, Fault, LocalServer
 
 KEY = "sk-TEST00000000000000000000000000"
 USER = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
@@ -461,3 +462,32 @@ async def test_a_server_that_does_not_stream_is_read_all_the_same():
         outcome = await model.respond(request(on_text=heard.append))
     assert isinstance(outcome, ModelAnswered)
     assert heard == ["배송중입니다."]
+
+
+async def test_a_connection_that_is_cut_after_the_end_costs_nothing():
+    """The body is whole; what was promised beside it (here as much again in blanks) never comes."""
+
+    async def answer(_request):
+        whole = b"".join(
+            f"data: {json.dumps(chunk)}\n\n".encode() for chunk in split_into_chunks(reply("배송중입니다."))
+        )
+        return Answer(200, {"content-type": "text/event-stream"}, (whole, b" " * len(whole)), fault=Fault.TRUNCATE)
+
+    heard = []
+    async with LocalServer(answer) as server:
+        model = OpenAIModel("m", api_key=KEY, base_url=f"{server.base_url}/v1", clock=FakeClock())
+        outcome = await model.respond(request(on_text=heard.append))
+        await model.aclose()
+    assert isinstance(outcome, ModelAnswered)
+    assert (outcome.text, "".join(heard), outcome.incidents) == ("배송중입니다.", "배송중입니다.", ())
+
+
+async def test_a_stream_without_an_end_is_asked_for_again_without_one():
+    body = reply(call("get_order", order_id="HR1"))
+    cut = [
+        chunk for chunk in split_into_chunks(body) if not chunk["choices"] or not chunk["choices"][0]["finish_reason"]
+    ]
+    async with playing(cut, body) as (openai, model):
+        outcome = await model.respond(request(on_text=[].append))
+    assert isinstance(outcome, ToolsRequested)
+    assert [bool(each.get("stream")) for each in openai.requests] == [True, False]
