@@ -17,7 +17,7 @@ import functools
 import inspect
 import logging
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -30,6 +30,8 @@ from haru_fsm.toolbox.threads import THREADS, Job, Threads
 Kind = Literal["returned", "not_done", "raised", "timed_out", "cancelled"]
 
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
+_MOST_WAITS = 8
+"""Promises of promises that are followed; one that goes on for ever is no value."""
 _log = logging.getLogger("haru_fsm.toolbox")
 _given_up: set[asyncio.Task[Any]] = set()
 """Tasks that nobody waits for any more; held, so that they are not collected while they still run."""
@@ -63,7 +65,9 @@ class Callee:
         object.__setattr__(self, "is_async", _is_async(self.function))
 
     def read(self, value: Any) -> Ended:
-        """The end of an attempt that returned this."""
+        """The end of an attempt that returned this. A NotDone says the same whether it is returned or raised."""
+        if isinstance(value, NotDone):
+            return self.failed(value)
         return Ended("returned", results.response(value, hints=self.returns, secrets=self.secrets))
 
     def failed(self, error: BaseException) -> Ended:
@@ -175,9 +179,7 @@ class _Attempt:
 
     async def _awaited(self, call: Callable[[], Any]) -> None:
         try:
-            value = call()
-            value = await (_collected(value) if isinstance(value, AsyncIterator) else value)
-            ended = self.callee.read(results.drained(value))
+            ended = self.callee.read(results.drained(await _whole(call())))
         except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt):
             raise
         except BaseException as error:  # SystemExit would end the loop
@@ -214,7 +216,7 @@ class _Thread(_Attempt):
     def _work(self) -> None:
         try:
             value = self.call()
-            if inspect.isawaitable(value):
+            if _is_later(value):
                 return self._tell(self._go_on, value)
             ended = self.callee.read(results.drained(value))
         except BaseException as error:  # SystemExit of a tool ends the tool, not the thread
@@ -228,7 +230,7 @@ class _Thread(_Attempt):
             _log.debug("%s ended after its event loop was closed", self.callee.name)
 
     def _go_on(self, value: Any) -> None:
-        """A plain function that gave something to be awaited: that belongs to the loop."""
+        """A plain function, perhaps a decorator, that gave something to be awaited: that belongs to the loop."""
         if not self.given_up:
             self.follow(lambda: value)
             return
@@ -249,7 +251,23 @@ def _abandon(task: asyncio.Task[Any]) -> None:
         task._log_destroy_pending = False  # type: ignore[attr-defined]
 
 
-async def _collected(values: AsyncIterator[Any]) -> list[Any]:
+def _is_later(value: Any) -> bool:
+    """Whether this is no value yet, but has to be waited for."""
+    return inspect.isawaitable(value) or isinstance(value, AsyncIterable)
+
+
+async def _whole(value: Any) -> Any:
+    """What comes in the end of what has to be waited for, which may again be such a thing."""
+    for _ in range(_MOST_WAITS):
+        if isinstance(value, AsyncIterable):
+            return await _collected(value)
+        if not inspect.isawaitable(value):
+            break
+        value = await value
+    return value
+
+
+async def _collected(values: AsyncIterable[Any]) -> list[Any]:
     found = results.Drained()
     async for value in values:
         found.append(value)

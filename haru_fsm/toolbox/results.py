@@ -3,7 +3,8 @@
     datetime, date, time    ISO 8601                    pydantic models, dataclasses    objects, secrets redacted
     Decimal                 text, with its digits       sets                            sorted lists
     Enum                    its value                   generators                      lists, up to a number of items
-    bytes                   text, or base64             anything else                   its own str, never its insides
+    bytes                   text, or base64             rows of a database              objects, a key for each column
+    several errors          each in its own words       anything else                   its own str, never its insides
 
 A result never becomes an exception: the call has been made, and what is known of it has to be told.
 """
@@ -14,6 +15,7 @@ import base64
 import collections.abc
 import dataclasses
 import datetime
+import inspect
 import re
 import types
 from collections.abc import Iterable
@@ -86,6 +88,8 @@ class Drained(list[Any]):
 
 
 def _words(error: BaseException, *, named: bool = True) -> str:
+    if isinstance(error, BaseExceptionGroup):  # its own words tell how many there are, and not what they are
+        return cut_text("; ".join(dict.fromkeys(_words(each) for each in error.exceptions)), _LONGEST_ERROR)
     try:
         text = safe_text(without_numbers(str(error))).strip()
     except Exception:  # even an error's own words may fail
@@ -150,10 +154,9 @@ class _Reader:
             case Drained():
                 return self._few(value)
             case list() | set() | frozenset():
-                return list(value)
+                return _row(value) if isinstance(value, list) else list(value)
             case tuple():
-                names = getattr(value, "_fields", None)
-                return dict(zip(names, value, strict=True)) if names else list(value)
+                return _row(value)
             case collections.abc.Mapping():
                 return dict(value.items())
             case types.SimpleNamespace():
@@ -162,7 +165,9 @@ class _Reader:
                 return self._few(drained(value))
             case bytes() | bytearray() | memoryview() | range():
                 return list(value) if isinstance(value, range) and len(value) <= MOST_ITEMS else None
-            case collections.abc.Sequence() | collections.abc.Set() | collections.abc.ValuesView():
+            case collections.abc.Sequence():
+                return _row(value)
+            case collections.abc.Set() | collections.abc.ValuesView():
                 return list(value)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return self._fields(value, [field.name for field in dataclasses.fields(value)])
@@ -211,7 +216,7 @@ class _Reader:
                 return _bytes(bytes(value))
             case BaseException():
                 return _words(value)
-        if isinstance(value, type) or callable(value):
+        if isinstance(value, type) or callable(value) or _is_later(value):
             return self._unreadable(value)
         try:
             return json_safe(to_jsonable_python(value))  # UUID, Path, URL, IP address, timedelta, SecretStr
@@ -236,6 +241,22 @@ class _Reader:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+
+def _is_later(value: Any) -> bool:
+    """Whether this stands for a value that nobody waits for any more."""
+    if inspect.iscoroutine(value):
+        value.close()  # or Python would complain that it was never awaited
+    return isinstance(value, collections.abc.Awaitable | collections.abc.AsyncIterable)
+
+
+def _row(value: Any) -> dict[Any, Any] | list[Any]:
+    """The items under their names, where they have some: a namedtuple's fields, the columns of a database's row."""
+    keys = getattr(value, "keys", None)
+    names = list(keys()) if callable(keys) else list(getattr(value, "_fields", ()))
+    if not names or len(set(names)) < len(names):  # a join may give one name to two columns
+        return list(value)
+    return dict(zip(names, value, strict=True))
 
 
 def _decimal(value: Decimal) -> str:
