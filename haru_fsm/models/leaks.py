@@ -3,9 +3,10 @@
 A thinking model marks its thoughts (`thought: true`), mostly. Seen in the field without any mark: a text that begins
 with "THOUGHT:" (googleapis/python-genai#2121), one whose first line is the bare word "thought" (recorded with
 gemini-2.5-flash, see `shared/data/gemini_http.jsonl.gz`), tags such as <think>...</think> from models behind
-gateways. Where the thought ends is certain with a closing tag, a label ("Answer:") or a part of its own; else it is
-taken to end at the first blank line, and where a later paragraph is in Korean and the thought was not, only there.
-What is left may be nothing: then the reply was no answer.
+gateways, and the channels of gpt-oss, of which only the final one is for people (ggml-org/llama.cpp#15181). The marks
+that end a turn (`<|im_end|>`) go with them. Where the thought ends is certain with a closing tag, a label ("Answer:")
+or a part of its own; else it is taken to end at the first blank line, and where a later paragraph is in Korean and the
+thought was not, only there. What is left may be nothing: then the reply was no answer.
 """
 
 from __future__ import annotations
@@ -17,7 +18,20 @@ _TAG = r"(?:think(?:ing)?|thoughts?|reasoning)"
 _TAGGED = re.compile(rf"<\s*{_TAG}\s*>.*?(?:<\s*/\s*{_TAG}\s*>\s*|\Z)", re.IGNORECASE | re.DOTALL)
 _STRAY_CLOSING = re.compile(rf"\A.*<\s*/\s*{_TAG}\s*>\s*", re.IGNORECASE | re.DOTALL)
 _OPENING = re.compile(rf"<\s*/?\s*{_TAG}\s*>", re.IGNORECASE)
-_MAYBE_OPENING = re.compile(r"<[\s/a-z]{0,16}\Z", re.IGNORECASE)
+_MAYBE_OPENING = re.compile(r"<[\s/a-z_]{0,16}\Z", re.IGNORECASE)
+
+_CHANNEL = re.compile(
+    r"(?:<\|start\|>[^<]*)?<\|channel\|>(?!\s*final\b)[^<]*(?:<\|constrain\|>[^<]*)?"
+    r"(?:<\|message\|>.*?)?(?:<\|(?:end|call|return)\|>|(?=<\|(?:start|channel)\|>)|\Z)",
+    re.DOTALL,
+)
+_FINAL = re.compile(r"(?:<\|start\|>[^<]*)?<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?(?:<\|message\|>)?")
+_ENDS = (
+    *(f"<|{word}|>" for word in ("im_end", "endoftext", "eot_id", "eom_id", "end", "return", "call")),
+    "<end_of_turn>",
+    "</s>",
+)
+_MARK = re.compile(r"<\||<end_of_turn>|</s>")
 
 _LABELLED = re.compile(
     r"\A[\s*_#>]*(?:(?:thoughts?|thinking|생각)[\s*_]*[:\uff1a]|thoughts?[*_]*[ \t]*\r?\n)", re.IGNORECASE
@@ -47,7 +61,23 @@ def _once(texts: Sequence[str]) -> str | None:
         return _after_label(texts).strip()
     if _OPENING.search(text):
         return _STRAY_CLOSING.sub("", _TAGGED.sub("", text)).lstrip()
+    if _MARK.search(text):
+        shown = _without_ends(_FINAL.sub("", _CHANNEL.sub("", text)))
+        return shown if shown != text else None
     return None
+
+
+def _without_ends(text: str) -> str:
+    """The text without the marks behind it that end a turn."""
+    end = last = len(text)
+    while last:
+        if text[last - 1].isspace():
+            last -= 1
+        elif mark := next((each for each in _ENDS if text.endswith(each, 0, last)), None):
+            end = last = last - len(mark)
+        else:
+            break
+    return text[:end]
 
 
 def _after_label(texts: Sequence[str]) -> str:
@@ -71,8 +101,8 @@ def certain(text: str) -> str:
     """
     if _LABELLED.match(text) or _may_become_label(text):
         return ""
-    tag = _OPENING.search(text) or _MAYBE_OPENING.search(text)
-    return text[: tag.start()] if tag else text
+    found = (pattern.search(text) for pattern in (_OPENING, _MARK, _MAYBE_OPENING))
+    return text[: min((tag.start() for tag in found if tag), default=len(text))]
 
 
 def _may_become_label(text: str) -> bool:

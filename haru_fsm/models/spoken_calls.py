@@ -1,9 +1,11 @@
 """Calls that a model has written into the text of its answer instead of making them. Pure.
 
-Seen in the field: python as Gemini runs it inside (`print(default_api.get_order(...))`, a block of `tool_code`), a JSON
-object with a name and arguments, such an object in a code block or a tag (Gitlawb/openclaude#1212,
-Sophomoresty/gemini-web2api#42). Nobody has run them, and no customer should read them. A JSON object with anything
-else in it is an answer.
+Seen in the field: python as Gemini runs it inside (`print(default_api.get_order(...))`, a block of `tool_code`, or a
+text that is one python call and nothing else), a JSON object with a name and arguments, such an object in a code block
+or a tag (Gitlawb/openclaude#1212, Sophomoresty/gemini-web2api#42), and the marks in which models behind gateways write
+calls when their server does not read them (vllm-project/vllm#35906 and others): Mistral's, Llama's, DeepSeek's, Kimi's,
+Claude's, gpt-oss's. Nobody has run them, and no customer should read them. A JSON object with anything else in it is
+an answer.
 """
 
 from __future__ import annotations
@@ -14,7 +16,16 @@ from collections.abc import Iterator
 from typing import Any
 
 _PYTHON = re.compile(r"(?:\A|```)\s*tool_code\b|\bdefault_api\.\w+\s*\(")
-_TAGGED = re.compile(r"<\s*(?:tool_call|function_call|tool_use|function_calls)\s*>", re.IGNORECASE)
+_BARE = re.compile(r"(?:[a-z]\w*\.)*([a-z]\w*)\((.*)\)", re.IGNORECASE | re.ASCII | re.DOTALL)
+_BY_NAME = re.compile(r"\s*[a-z_]\w*\s*=", re.IGNORECASE | re.ASCII)
+_TAGGED = re.compile(r"<\s*(?:tool_calls?|function_calls?|tool_use)(?:\s[^<>]*)?>", re.IGNORECASE)
+_MARKED = re.compile(
+    r"\[TOOL_(?:CALLS|REQUEST)\]"  # Mistral, LM Studio
+    r"|<\|python_tag\|>|<function\s*=\s*[\w.-]+\s*>"  # Llama, Qwen
+    r"|<[|｜]tool[▁_ ]calls?"  # DeepSeek, Kimi, Phi
+    r"|<(?:antml:)?invoke\s+name\s*="  # Claude
+    r"|<\|channel\|>\s*commentary\s+to\s*=",  # gpt-oss
+)
 _FENCED = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 
 _NAMES = frozenset(("name", "tool", "tool_name", "function", "function_name"))
@@ -25,12 +36,18 @@ _AROUND = frozenset(("functionCall", "function_call", "tool_call", "tool_calls",
 
 def is_spoken_call(text: str) -> bool:
     """Whether a text is a call, or holds one where an answer would hold code."""
-    if _PYTHON.search(text) or _TAGGED.search(text):
+    if _is_python(text) or any(marks.search(text) for marks in (_PYTHON, _TAGGED, _MARKED)):
         return True
     try:
         return any(_is_call(value) for value in _objects(text))
     except RecursionError:  # nested deeper than any call
         return False
+
+
+def _is_python(text: str) -> bool:
+    """Whether a text is one call: with arguments by name, or of a name with an underscore in it."""
+    bare = _BARE.fullmatch(text.strip().removeprefix("[").removesuffix("]").strip())
+    return bare is not None and ("_" in bare[1] or _BY_NAME.match(bare[2]) is not None)
 
 
 def _objects(text: str) -> Iterator[Any]:

@@ -23,12 +23,23 @@ LEAKS = [
     (["네.\n<thinking>secret and then nothing"], "네.\n"),
     (["secret</think>배송중입니다."], "배송중입니다."),
     (["<think>a</think>THOUGHT: b\n\n<thought>c</thought>네."], "네."),
+    (["<|channel|>analysis<|message|>secret<|end|><|start|>assistant<|channel|>final<|message|>네.<|return|>"], "네."),
+    (["<|channel|>analysis<|message|>secret<|end|>배송중입니다."], "배송중입니다."),
+    (["<|channel|>analysis<|message|>secret and no end"], ""),
+    (['<|channel|>commentary<|message|>{"secret": 1}<|end|>'], ""),
+    (["<|channel|>analysis<|message|>secret<|channel|>final <|constrain|>text<|message|>네."], "네."),
+    (["배송중입니다.<|im_end|>"], "배송중입니다."),
+    (["배송중입니다.</s>\n<|eot_id|>\n"], "배송중입니다."),
+    (["배송중입니다.<end_of_turn>"], "배송중입니다."),
 ]
 CLEAN = [
     "안녕하세요! 무엇을 도와드릴까요?",
     "생각해 보니 환불이 가능합니다.",
     "Thoughtful gifts are on sale.",
     "가격이 3 < 5 인 상품과 <b>굵은</b> 글씨",
+    "표시는 <|이렇게|> 합니다",
+    "<s>취소선</s> 옆의 글",
+    "</s>\n" * 300 + "끝",
     "",
     "  들여쓴 답변",
 ]
