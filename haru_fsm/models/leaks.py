@@ -15,9 +15,11 @@ import re
 from collections.abc import Sequence
 
 _TAG = r"(?:think(?:ing)?|thoughts?|reasoning)"
-_TAGGED = re.compile(rf"<\s*{_TAG}\s*>.*?(?:<\s*/\s*{_TAG}\s*>\s*|\Z)", re.IGNORECASE | re.DOTALL)
-_STRAY_CLOSING = re.compile(rf"\A.*<\s*/\s*{_TAG}\s*>\s*", re.IGNORECASE | re.DOTALL)
-_OPENING = re.compile(rf"<\s*/?\s*{_TAG}\s*>", re.IGNORECASE)
+_GAP = r"\s{0,4}"
+"""Blanks within a tag; without a bound a `<` before thousands of them takes minutes to look at."""
+_TAGGED = re.compile(rf"<{_GAP}{_TAG}{_GAP}>.*?(?:<{_GAP}/{_GAP}{_TAG}{_GAP}>\s*|\Z)", re.IGNORECASE | re.DOTALL)
+_STRAY_CLOSING = re.compile(rf"\A.*<{_GAP}/{_GAP}{_TAG}{_GAP}>\s*", re.IGNORECASE | re.DOTALL)
+_OPENING = re.compile(rf"<{_GAP}/?{_GAP}{_TAG}{_GAP}>", re.IGNORECASE)
 _MAYBE_OPENING = re.compile(r"<[\s/a-z_]{0,16}\Z", re.IGNORECASE)
 
 _CHANNEL = re.compile(
