@@ -2,11 +2,15 @@
 
 A call comes in pieces: its id and name first, then its arguments letter by letter. Gateways differ in how they say
 which call a piece belongs to: by index, as OpenAI does; by a new id under the same index; or by nothing, one after the
-other. Only the first choice is looked at: we never ask for more.
+other. Gemini behind its own gateway has given every call the index 0 and no id, each whole in one piece
+(NousResearch/hermes-agent#62940): where the arguments of a call are whole, what begins anew is another one. A server
+that ends with the whole message, after all of its pieces, has said it twice. Only the first choice is looked at: we
+never ask for more.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -23,6 +27,11 @@ class _Message:
     places: dict[object, int] = field(default_factory=dict)
     legacy: JSON = field(default_factory=dict)
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything of it has come."""
+        return bool(self.texts or self.calls or self.legacy)
+
     def hear(self, delta: JSON) -> None:
         """Add one delta."""
         for name in ("content", "refusal"):
@@ -35,6 +44,10 @@ class _Message:
 
     def _hear_call(self, piece: JSON) -> None:
         call, index = self._call_of(piece), piece.get("index")
+        if call is not None and _is_whole(call) and _begins_anew(call, piece):
+            if _is_again(call, piece):
+                return
+            call = None
         if call is None:
             self.calls.append(call := {})
             self.places[index] = len(self.calls) - 1
@@ -66,6 +79,32 @@ class _Message:
         return message
 
 
+def _is_whole(call: JSON) -> bool:
+    """Whether the arguments of a call are complete: an object that more could only spoil."""
+    arguments = as_text(call["function"].get("arguments"))
+    if not arguments.rstrip().endswith("}"):
+        return False
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _begins_anew(call: JSON, piece: JSON) -> bool:
+    """Whether a piece has arguments from their beginning, or another name than the call."""
+    function = as_dict(piece.get("function"))
+    named = function.get("name") or call["function"].get("name")
+    return as_text(function.get("arguments")).lstrip().startswith("{") or named != call["function"].get("name")
+
+
+def _is_again(call: JSON, piece: JSON) -> bool:
+    """Whether it is the same call under its own id, told twice."""
+    function = as_dict(piece.get("function"))
+    told = (function.get("name") or call["function"].get("name"), as_text(function.get("arguments")).strip())
+    known = (call["function"].get("name"), as_text(call["function"].get("arguments")).strip())
+    return bool(piece.get("id")) and piece["id"] == call.get("id") and told == known
+
+
 def _extend(function: JSON, piece: JSON) -> None:
     """A name comes whole, and by some gateways again with each piece; arguments come in pieces, or as an object."""
     if piece.get("name"):
@@ -94,7 +133,7 @@ def merge_chunks(chunks: Iterable[object]) -> JSON:
         if (latest := first_choice(chunk)) is None:
             continue
         heard = True
-        message.hear(as_dict(latest.get("delta")) or as_dict(latest.get("message")))
+        message.hear(as_dict(latest.get("delta")) or ({} if message.begun else as_dict(latest.get("message"))))
         if latest.get("finish_reason"):
             choice["finish_reason"] = latest["finish_reason"]
         if latest.get("error"):

@@ -36,6 +36,8 @@ PROBLEMS: dict[str, FailureReason] = {
 }
 """What each other finish reason comes to. One that is not here is an UNKNOWN_FINISH."""
 
+_DECODER = json.JSONDecoder()
+
 
 def read_text(text: str, request: JSON | None = None) -> Reply:
     """What the text of a 200 response means; see `read_body`. A text that is no JSON is UNREADABLE."""
@@ -104,10 +106,15 @@ def _parts(message: JSON) -> Parts:
     found = Parts()
     if text := delta_text(message.get("content")):
         found.parts.append({"text": text})
-    for call in map(as_dict, as_list(message.get("tool_calls"))):
-        # A tool of another kind ("custom") was never declared; it is called by its name as any other.
-        _add_call(found, call.get("id"), as_dict(call.get("function") or call.get("custom")))
-    if function := as_dict(message.get("function_call")):
+    calls = message.get("tool_calls")
+    for call in map(as_dict, [calls] if isinstance(calls, dict) else as_list(calls)):
+        # A tool of another kind ("custom") was never declared; it is called by its name as any other. Some gateways
+        # leave the level between out.
+        function = as_dict(call.get("function") or call.get("custom")) or call
+        for arguments in _several(function.get("arguments")):
+            _add_call(found, call.get("id"), {**function, "arguments": arguments})
+    # Whoever says both says it twice: the older field is for those who do not know the newer one.
+    if not found.calls and (function := as_dict(message.get("function_call"))):
         _add_call(found, None, function)
     return found
 
@@ -125,6 +132,31 @@ def _add_call(found: Parts, given: object, function: JSON) -> None:
         found.unusable[len(found.calls)] = why
     part: JSON = {"functionCall": call | {"args": args}}
     found.parts.append(part if found.calls else unsigned(part))
+
+
+def _several(arguments: object) -> list[object]:
+    """The arguments of each call, where several were run together into one (`{...}{...}`, BerriAI/litellm#40582).
+
+    The same ones again are the same call told twice, as in most of those reported.
+    """
+    found = _objects(arguments) if isinstance(arguments, str) else []
+    if len(found) < 2:
+        return [arguments]
+    return [value for at, value in enumerate(found) if value not in found[:at]]
+
+
+def _objects(text: str) -> list[JSON]:
+    """The JSON objects that a text consists of, one behind the other; none where it is anything else."""
+    found, at = list[JSON](), 0
+    try:
+        while (at := len(text) - len(text[at:].lstrip())) < len(text):
+            value, at = _DECODER.raw_decode(text, at)
+            if not isinstance(value, dict):
+                return []
+            found.append(json_safe(value))
+    except (ValueError, RecursionError):
+        return []
+    return found
 
 
 def _arguments(arguments: object) -> tuple[JSON, str]:

@@ -284,6 +284,83 @@ def test_whole_calls_that_nothing_tells_apart_but_their_names():
     assert [one.args for one in content_calls(read.content)] == [{"n": 1}, {"n": 2}]
 
 
+A, B = '{"order_id": "A"}', '{"order_id": "B"}'
+
+
+def at_zero(name, arguments, **more):
+    """A chunk with one piece of a call, at index 0 whichever call it is."""
+    function = {"name": name, "arguments": arguments} if name else {"arguments": arguments}
+    return {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **more, "function": function}]}}]}
+
+
+ENDED = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "calls"),
+    [
+        ([at_zero("get", A), at_zero("get", B)], [("get", "A"), ("get", "B")]),
+        ([at_zero("get", A, id=""), at_zero("put", B, id="")], [("get", "A"), ("put", "B")]),
+        ([at_zero("get", A, id="x"), at_zero("put", B, id="x")], [("get", "A"), ("put", "B")]),
+        ([at_zero("get", A), at_zero("get", A)], [("get", "A"), ("get", "A")]),
+        ([at_zero("get", A, id="x"), at_zero("get", A, id="x")], [("get", "A")]),
+        ([at_zero("get", A, id="x"), at_zero(None, A, id="x")], [("get", "A")]),
+        ([at_zero("get", A), at_zero("put", ""), at_zero(None, B)], [("get", "A"), ("put", "B")]),
+        ([at_zero("get", A[:7]), at_zero("get", A[7:]), at_zero("get", "")], [("get", "A")]),
+    ],
+    ids=str,
+)
+def test_whole_calls_under_one_index_are_told_apart(pieces, calls):
+    """They had become one call of the last name, with arguments that were no JSON."""
+    read = read_chunks([*pieces, ENDED])
+    assert isinstance(read, Usable)
+    assert [(one.name, one.args["order_id"]) for one in content_calls(read.content)] == calls
+    assert read.unusable == {}
+    assert_replayable(read.content)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "calls"),
+    [(f"{A}{B}", ["A", "B"]), (f"{A}\n{B} ", ["A", "B"]), (f"{A}{A}{A}", ["A"]), (f"{A}{B}{A}", ["A", "B"])],
+)
+def test_arguments_that_were_run_together_are_those_of_several_calls(arguments, calls):
+    read = usable(with_arguments(arguments))
+    assert [one.args["order_id"] for one in content_calls(read.content)] == calls
+    assert read.calls == len(calls)
+    assert_replayable(read.content)
+
+
+@pytest.mark.parametrize("arguments", [f"{A}[1]", f"{A}x", f"{A}{B[:5]}"])
+def test_arguments_with_anything_else_behind_them_are_not_read(arguments):
+    assert usable(with_arguments(arguments)).unusable == {0: "the arguments are no valid JSON"}
+
+
+def test_what_is_not_finite_in_arguments_that_were_run_together_is_made_safe():
+    read = usable(with_arguments('{"a": NaN}{"a": 1}'))
+    assert [one.args for one in content_calls(read.content)] == [{"a": "NaN"}, {"a": 1}]
+
+
+def test_a_call_without_the_level_between_and_one_that_is_no_list():
+    flat = {"id": "x", "name": "get_order", "arguments": A}
+    for calls in ([flat], flat, {"id": "x", "type": "function", "function": {"name": "get_order", "arguments": A}}):
+        (one,) = content_calls(usable(reply(tool_calls=calls, finish="tool_calls")).content)
+        assert (one.name, one.id, one.args) == ("get_order", "x", {"order_id": "A"})
+
+
+def test_a_call_that_is_told_in_the_older_field_as_well_is_one():
+    body = reply(call("get_order", order_id="A"), function_call={"name": "get_order", "arguments": A})
+    assert usable(body).calls == 1
+
+
+def test_a_whole_message_behind_its_pieces_is_not_heard_twice():
+    whole = {"choices": [{"index": 0, "message": {"content": "안녕하세요"}, "finish_reason": "stop"}]}
+    begun = {"choices": [{"index": 0, "delta": {"content": "안녕하세요"}}]}
+    for chunks in ([begun, whole], [whole]):
+        read = read_chunks(chunks)
+        assert isinstance(read, Usable)
+        assert content_text(read.content) == "안녕하세요"
+
+
 def test_the_older_function_call_in_pieces():
     read = read_chunks(
         [
