@@ -315,6 +315,8 @@ class Engine:
         return await self.resume(conversation.conversation_id, watch=watch)
 
     def _message(self, text: str, message_id: str | None) -> MessageReceived:
+        if not isinstance(text, str):
+            raise SettingsError(f"The message is of type {type(text).__name__}, which is no text. Give it as a str.")
         text = safe_text(text)
         if is_blank(text):
             raise SettingsError("The message is empty. Say what the customer wrote.")

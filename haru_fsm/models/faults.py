@@ -30,7 +30,7 @@ def of_status(status: int) -> FailureReason:
     """What a status means by itself. One that is no error came with a body that was none of ours."""
     if 500 <= status <= 599:
         return FailureReason.SERVER
-    if status == 200:
+    if 200 <= status <= 299:
         return FailureReason.UNREADABLE
     return STATUS.get(status, FailureReason.BAD_REQUEST)
 

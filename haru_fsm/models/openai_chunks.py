@@ -47,7 +47,7 @@ class _Message:
         if call is not None and _is_whole(call) and _begins_anew(call, piece):
             if _is_again(call, piece):
                 return
-            call = None
+            call = _reopened(call, piece)
         if call is None:
             self.calls.append(call := {})
             self.places[index] = len(self.calls) - 1
@@ -103,6 +103,14 @@ def _is_again(call: JSON, piece: JSON) -> bool:
     told = (function.get("name") or call["function"].get("name"), as_text(function.get("arguments")).strip())
     known = (call["function"].get("name"), as_text(call["function"].get("arguments")).strip())
     return bool(piece.get("id")) and piece["id"] == call.get("id") and told == known
+
+
+def _reopened(call: JSON, piece: JSON) -> JSON | None:
+    """The call where its arguments only held the place of those that now begin, else None."""
+    held = call["function"].get("arguments", "").strip() == "{}" and not as_dict(piece.get("function")).get("name")
+    if held:
+        call["function"]["arguments"] = ""
+    return call if held else None
 
 
 def _extend(function: JSON, piece: JSON) -> None:

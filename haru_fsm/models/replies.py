@@ -64,6 +64,7 @@ Reply = Usable | Problem
 
 def parse_reply(text: str) -> object:
     """The JSON of a 200 response, None for an empty one. A text that is no JSON is a Problem: UNREADABLE."""
+    text = text.removeprefix("\ufeff")
     try:
         return json.loads(text) if text.strip() else None
     except (ValueError, RecursionError) as error:

@@ -73,12 +73,16 @@ class Toolbox:
         return tuple(self._tools.values())
 
     def find(self, name: str) -> Tool | None:
-        """The tool of this name, also with a prefix such as `default_api.` before it; None where there is none."""
+        """The tool of this name, also with a prefix such as `default_api.` before it, blanks around it, or the marks of
+        a server behind it (`get_order<|channel|>commentary`); None where there is none."""
         found = self._tools.get(name)
         if found is not None:
             return found
+        name = name.partition("<|")[0].strip()
+        if name in self._tools:
+            return self._tools[name]
         for separator in (".", ":", "/"):
-            prefix, _, rest = name.strip().rpartition(separator)
+            prefix, _, rest = name.rpartition(separator)
             if prefix in _PREFIXES and rest in self._tools:
                 return self._tools[rest]
         return None

@@ -28,6 +28,8 @@ _NOISE = frozenset(
     )
 )
 """Arguments that models add of themselves and that ask for nothing (google/adk-python#1014, #1656)."""
+_WRAPPINGS = frozenset(("args", "arguments", "parameters", "params", "kwargs", "input", "tool_input"))
+"""Keys under which models put all of their arguments, as they stand in other providers' calls."""
 _NOT_TEXT = "Characters that are no text, numbers that are no numbers or nesting without end were replaced."
 
 
@@ -73,7 +75,8 @@ def _repaired(declared: Declared, marks: Marks, args: Any) -> Prepared | Refused
     given, repairs = _as_object(args)
     if given is None:
         return _unreadable(declared, f"they came as {_json_type(args)}")
-    drops = _drops(marks)
+    given, unwrapped = _unwrapped(declared, given)
+    repairs, drops = (*repairs, *unwrapped), _drops(marks)
     mended = mend(declared.shape, given, "", drops)
     if mended is None:
         why = explain(declared.shape, given, drops) or "The arguments do not go together."
@@ -91,6 +94,20 @@ def _as_object(args: Any) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
     if safe is None or safe == []:
         return {}, repairs
     return (safe, repairs) if isinstance(safe, dict) else (None, repairs)
+
+
+def _unwrapped(declared: Declared, given: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The arguments out of a wrapping that the tool does not have, and what to say of it.
+
+    Only where nothing else is beside it and what is in it is valid as it stands: then there is one way to read it.
+    """
+    (key, inner), *others = [*given.items(), ("", None)]
+    if others[1:] or key not in _WRAPPINGS or key in declared.shape.fields:
+        return given, ()
+    inner = _parsed(inner) if isinstance(inner, str) else inner
+    if not inner or not isinstance(inner, dict) or not declared.shape.accepts(inner):
+        return given, ()
+    return inner, (f"The arguments were taken out of {key}, which is not a parameter.",)
 
 
 def _parsed(text: str) -> Any:

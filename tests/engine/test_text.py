@@ -145,6 +145,16 @@ async def test_a_number_of_a_database_is_no_id_yet() -> None:
             await haru.ask("안녕하세요", **how)
 
 
+async def test_what_is_no_text_is_refused_by_name() -> None:
+    """Messengers number their messages, and webhooks pass the numbers on."""
+    no_text: Any = 7
+    async with engine(ScriptedModel([])) as haru:
+        with pytest.raises(SettingsError, match="message's id is 7"):
+            await haru.ask("안녕", customer_id="C1", message_id=no_text)
+        with pytest.raises(SettingsError, match="message is of type int"):
+            await haru.ask(no_text, customer_id="C1")
+
+
 async def test_a_settled_outcome_is_made_safe_as_well(tmp_path: Path) -> None:
     model = ScriptedModel([[("pay", {"what": "A"})]])
 

@@ -54,6 +54,7 @@ KEY_DETAIL = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "AP
         (502, "<html>Bad gateway</html>", FailureReason.SERVER),
         (504, "", FailureReason.SERVER),
         (529, "", FailureReason.SERVER),
+        (204, "", FailureReason.UNREADABLE),
         (418, "", FailureReason.BAD_REQUEST),
         (0, None, FailureReason.BAD_REQUEST),
     ],

@@ -306,6 +306,7 @@ ENDED = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
         ([at_zero("get", A, id="x"), at_zero("get", A, id="x")], [("get", "A")]),
         ([at_zero("get", A, id="x"), at_zero(None, A, id="x")], [("get", "A")]),
         ([at_zero("get", A), at_zero("put", ""), at_zero(None, B)], [("get", "A"), ("put", "B")]),
+        ([at_zero("get", "{}", id="x"), at_zero(None, A[:7]), at_zero(None, A[7:])], [("get", "A")]),
         ([at_zero("get", A[:7]), at_zero("get", A[7:]), at_zero("get", "")], [("get", "A")]),
     ],
     ids=str,

@@ -419,3 +419,7 @@ def test_no_body_raises_and_what_is_usable_may_be_replayed(body):
 @given(st.text(max_size=30) | st.binary(max_size=30).map(lambda raw: raw.decode("latin-1")))
 def test_no_text_raises(text):
     read_text(text)
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_reply():
+    assert isinstance(read_text("\ufeff" + json.dumps(reply("네."))), Usable)

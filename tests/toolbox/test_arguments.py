@@ -277,3 +277,38 @@ def test_a_secret_parameter_is_nothing_that_a_model_can_fill_in() -> None:
     got = prepared(call, {"order_id": "HR1", "token": "mine"})
     assert got.arguments == {"order_id": "HR1"}
     assert "s3cr3t" not in repr(Tool("call", call).declaration) + refusal(call, {"token": 3})
+
+
+# --------------------------------------------------------------------------- wrappings
+
+
+@pytest.mark.parametrize("key", ["args", "arguments", "parameters", "params", "kwargs", "input", "tool_input"])
+@pytest.mark.parametrize("inner", [{"order_id": "HR1"}, '{"order_id": "HR1"}'], ids=["object", "text"])
+def test_arguments_in_a_wrapping_are_taken_out(key: str, inner: Any) -> None:
+    got = prepared(get_order, {key: inner})
+    assert got.arguments == {"order_id": "HR1"}
+    assert got.repairs == (f"The arguments were taken out of {key}, which is not a parameter.",)
+
+
+def test_a_wrapping_is_no_reason_to_run_without_what_is_in_it() -> None:
+    """Where everything has a default, the key had been left out, and all orders were listed instead of one."""
+
+    def list_orders(status: str = "all") -> Any:
+        """List orders."""
+
+    assert prepared(list_orders, {"args": {"status": "배송중"}}).arguments == {"status": "배송중"}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [{"args": {"order_id": "HR1"}, "limit": 3}, {"args": {"id": "HR1"}}, {"args": {}}, {"wanted": {"order_id": "1"}}],
+)
+def test_what_is_not_certainly_a_wrapping_is_left_to_the_model(args: Any) -> None:
+    assert "Missing: order_id" in refusal(get_order, args)
+
+
+def test_a_parameter_of_that_name_is_one() -> None:
+    def run_report(args: dict[str, Any]) -> Any:
+        """Run a report."""
+
+    assert prepared(run_report, {"args": {"args": {}}}).arguments == {"args": {"args": {}}}

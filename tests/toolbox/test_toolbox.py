@@ -61,12 +61,24 @@ def test_a_tool_is_found_by_its_name_with_or_without_a_known_prefix() -> None:
         "default_api.get_order",
         "functions.get_order",
         "default_api:get_order",
+        " get_order\n",
+        "get_order<|channel|>commentary",
+        "functions.get_order<|constrain|>json",
         " tools/get_order",
     ):
         found = ALL.find(name)
         assert found is not None
         assert found.name == "get_order"
-    for name in ("", "getOrder", "Get_order", "other_shop.get_order", "get_order.", "default_api."):
+    for name in (
+        "",
+        "getOrder",
+        "Get_order",
+        "other_shop.get_order",
+        "get_order.",
+        "default_api.",
+        "<|get_order",
+        "get order",
+    ):
         assert ALL.find(name) is None
 
 
