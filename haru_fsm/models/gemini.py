@@ -161,10 +161,17 @@ def _connect(key: str | None, base_url: str | None, api_version: str | None) -> 
 
     if key is None:
         raise ModelError("Gemini needs a key: set GEMINI_API_KEY (or choose another model with HARU_MODEL).")
+    in_utf8: dict[str, Any] = {"event_hooks": {"response": [_in_utf8]}}
+    options = HttpOptions(base_url=base_url, api_version=api_version, async_client_args=in_utf8)
     try:
-        return Client(api_key=key, http_options=HttpOptions(base_url=base_url, api_version=api_version))
+        return Client(api_key=key, http_options=options)
     except Exception as error:
         raise ModelError(f"The Gemini client cannot be set up: {scrub(str(error), key)}") from error
+
+
+async def _in_utf8(response: Any) -> None:
+    """JSON is UTF-8 (RFC 8259), whatever charset a proxy has written beside it: read by that, Hangul is destroyed."""
+    response.encoding = "utf-8"
 
 
 def _http_options(timeout_s: float, body: JSON | None = None) -> HttpOptions:

@@ -134,7 +134,8 @@ class OpenAIModel:
         async with sending as response:
             if streamed and "json" not in response.headers.get("content-type", ""):
                 return await _heard(response, body, attempt)
-            return read_text(await response.text(), body)
+            # JSON is UTF-8 (RFC 8259), whatever charset a proxy has written beside it.
+            return read_text((await response.read()).decode("utf-8", "replace"), body)
 
 
 async def _heard(response: AsyncAPIResponse[Any], body: JSON, attempt: Attempt) -> Reply:

@@ -491,3 +491,16 @@ async def test_a_stream_without_an_end_is_asked_for_again_without_one():
         outcome = await model.respond(request(on_text=[].append))
     assert isinstance(outcome, ToolsRequested)
     assert [bool(each.get("stream")) for each in openai.requests] == [True, False]
+
+
+@pytest.mark.parametrize("charset", ["euc-kr", "iso-8859-1", "utf-16", "nonsense"])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_hangul_is_read_as_it_was_written_whatever_charset_stands_beside_it(charset, streamed):
+    item = {
+        "raw_text": json.dumps(reply("배송중입니다. 곧 도착합니다."), ensure_ascii=False),
+        "headers": {"content-type": f"application/json; charset={charset}"},
+    }
+    async with playing(item) as (_, model):
+        outcome = await model.respond(request(on_text=[].append if streamed else None))
+    assert isinstance(outcome, ModelAnswered)
+    assert outcome.text == "배송중입니다. 곧 도착합니다."
