@@ -137,9 +137,9 @@ class GeminiModel:
                     attempt.hear(chunk_text(chunk))
         except BaseException as error:
             if isinstance(error, Exception):
-                self._streams = self._streams and _translate(error).reason is not FailureReason.UNREADABLE
                 if is_finished(merge_chunks(chunks)):
                     return read_body(chunks, body)
+                self._streams = self._streams and _translate(error).reason is not FailureReason.UNREADABLE
             # What had come by then is paid for, whether anybody has counted it or not.
             attempt.spent = read_body(chunks, body).usage
             raise

@@ -293,6 +293,37 @@ def _o095b(come: Played) -> None:
     assert any(event.compaction for event in come.events(ModelEvent))
 
 
+def _o010d(come: Played) -> None:
+    assert come.responses(2)[0]["name"] == "get_order<|channel|>commentary"
+    assert come.responses(3)[0]["name"] == "get_order\n"
+
+
+def _o042c(come: Played) -> None:
+    assert come.stage.log.read("begun", "list_orders") == [{"status": "배송중"}, {"status": "결제완료"}]
+    assert "taken out of args" in come.responses(2)[0]["response"]["note"]
+
+
+def _o058e(come: Played) -> None:
+    ((_, _, result),) = executed(come.record.steps)
+    assert (result.status, result.response) == ("not_done", {"error": "이미 발송된 주문입니다"})
+
+
+def _o064b(come: Played) -> None:
+    stages, row = (each["response"]["result"] for each in come.responses(2))
+    assert stages == ["HR20260725002 출고", "HR20260725002 배송중"]
+    assert row == {"order_id": "HR20260725002", "amount": 12900}
+
+
+def _o097b(come: Played) -> None:
+    assert "".join(come.notes["heard"]) == come.last.answer
+    assert come.incidents() == []
+
+
+def _o097c(come: Played) -> None:
+    assert [each.streamed for each in come.gemini.received] == [True, False, True, False]
+    assert [str(each.reason) for each in come.incidents()] == ["transport", "transport"]
+
+
 def _o106b(come: Played) -> None:
     assert come.notes["appends"] > 1
     assert len(come.stage.log.read("done", "cancel_order")) <= 1
@@ -308,9 +339,11 @@ CHECKS_BY_NAME: dict[str, Callable[[Played], None]] = {
 }
 OWN_CHECKS: dict[str, Check] = CHECKS_BY_NAME | {
     "O002a": _reasons("empty", "empty"),
+    "O002c": _reasons("empty", "empty"),
     "O006a": _all(_reasons("malformed_call"), _never_sent("default_api")),
     "O006b": _all(_reasons("malformed_call", "malformed_call"), _never_sent("<function_call>")),
     "O006c": _all(_reasons("malformed_call", "malformed_call"), _never_sent("취소 처리")),
+    "O006d": _reasons("malformed_call", "malformed_call"),
     "O010b": _first_error_says("cancelOrder", "cancel_order"),
     "O010c": _reasons("malformed_call", "malformed_call"),
     "O012a": _all(_reasons("cut_off"), _never_sent("cancel_order")),
@@ -321,6 +354,8 @@ OWN_CHECKS: dict[str, Check] = CHECKS_BY_NAME | {
     "O045a": _ticket_says("get_order"),
     "O049b": _ticket_says("quota"),
     "O051b": _reasons("server", "server"),
+    "O051c": _reasons("unreadable"),
+    "O058d": _first_error_says("ConnectionError: db refused", "KeyError: 'cache'"),
     "O068a": _nudged,
     "O068b": _nudged,
 }

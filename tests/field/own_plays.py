@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from haru_fsm.errors import ConversationBusy, HaruError
-from haru_fsm.runs import Run
+from haru_fsm.runs import Piece, Run
 from haru_fsm.testing.fake_gemini import FakeGemini
 from tests.field.playing import CUSTOMER, Played, Stage, played, talk
 from tests.field.plays import Play
@@ -155,12 +155,30 @@ async def second_message_meanwhile(stage: Stage, gemini: FakeGemini) -> Played:
     return await played(stage, gemini, runs, began, said=said)
 
 
+async def listened_to(stage: Stage, gemini: FakeGemini) -> Played:
+    """Somebody watches the answer being written: requests are streamed as long as that is of use."""
+    began = time.monotonic()
+    heard: list[str] = []
+    runs: list[Run] = []
+    async with stage.engine() as engine:
+        for message in stage.case.messages:
+            told = engine.stream(message["text"], customer_id=CUSTOMER, message_id=message["message_id"])
+            async for item in told:
+                if isinstance(item, Run):
+                    runs.append(item)
+                elif isinstance(item, Piece):
+                    heard.append(item.text)
+    return await played(stage, gemini, runs, began, heard=heard)
+
+
 OWN_PLAYS: dict[str, dict[str, Play]] = {
     "O056c": {"meanwhile": second_message_meanwhile},
     "O086a": {"refused": refused_histories},
     "O086b": {"damaged": one_damaged},
     "O093a": {"newer": from_the_future},
     "O093b": {"without": without_its_tool},
+    "O097b": {"listened": listened_to},
+    "O097c": {"listened": listened_to},
     "O106a": {"cancelled": caller_leaves},
     "O108a": {"unknown": in_an_unknown_state},
 }

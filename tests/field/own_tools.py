@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Literal
 
 from haru_fsm import NotDone
@@ -122,6 +124,24 @@ def _of_every_kind(_log: Log, order_id: str) -> Any:
     return kinds[order_id]
 
 
+async def _down_in_two_places(_log: Log, **_args: Any) -> Any:
+    raise ExceptionGroup("both", [ConnectionError("db refused"), KeyError("cache")])
+
+
+def _stages(_log: Log, order_id: str) -> Any:
+    async def stages() -> AsyncIterator[str]:
+        yield f"{order_id} 출고"
+        yield f"{order_id} 배송중"
+
+    return stages()
+
+
+def _row(_log: Log, order_id: str) -> Any:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.row_factory = sqlite3.Row
+        return connection.execute("SELECT ? AS order_id, 12900 AS amount", (order_id,)).fetchone()
+
+
 def _page(log: Log, **args: Any) -> dict[str, Any]:
     return {"orders": [f"HR{args['page']:04d}{n}" for n in range(3)]}
 
@@ -153,6 +173,10 @@ MEANT: dict[str, Function] = {
     "order HR20260725002 raises SystemExit(3); HR20260726011 raises asyncio.CancelledError": _ending,
     'raises NotDone("이미 발송된 주문입니다")': _against_the_rules,
     'raises NotDone("the desk is closed")': _desk_closed,
+    'returns NotDone("이미 발송된 주문입니다")': lambda _log, **_args: NotDone("이미 발송된 주문입니다"),
+    'async; raises a group of ConnectionError("db refused") and KeyError("cache")': _down_in_two_places,
+    "returns an async generator of two stages": _stages,
+    "returns a row of a database: order_id, amount": _row,
     "raises ConnectionError after the request was sent": _sent_and_broken,
     "raises RuntimeError with 10,000 characters": _talkative,
     "raises ConnectionError on calls 1 and 2": _twice_down,
