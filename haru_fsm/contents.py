@@ -46,6 +46,8 @@ from haru_fsm.untrusted import marked_message
 
 BLOCKED_LINE = "(이 메시지는 안전 정책에 따라 표시되지 않습니다.)"
 """Stands for a customer's message that the provider has blocked: replayed, it would block every later request too."""
+BLOCKED_RESULT = "This result is not shown: the provider's safety policy has blocked it."
+"""The same for what a tool has found."""
 GO_ON_LINE = "(계속해 주세요.)"
 """A neutral user turn, where the API wants one and nobody has said anything."""
 BEGUN = "It is not known whether this call took place: the process that ran it stopped, and a person took over."
@@ -69,6 +71,8 @@ class Marks(NamedTuple):
     """Size of the smallest contents that a provider refused as too large."""
     summary_failed: bool = False
     """A model was asked for a summary, and none could be used."""
+    blocked: bool = False
+    """A request was blocked, and the model has not spoken since."""
 
     def moved(self, places: Mapping[int, int], compaction: Compaction) -> Marks:
         """The marks after a compaction that has moved the contents to these places."""
@@ -79,6 +83,7 @@ class Marks(NamedTuple):
             recorded=self.recorded or bool(compaction.record),
             refused=min(refused, default=None),
             summary_failed=self.summary_failed or bool(compaction.failed),
+            blocked=self.blocked,
         )
 
 
@@ -196,7 +201,11 @@ class History(NamedTuple):
         history = self._closed()
         if calls or not history.contents or any("functionCall" in part for part in parts):
             history = history._user_last()
-        counted = None if event is None else _counted(event, history.size)
+        counted = None
+        if event is not None:
+            counted = _counted(event, history.size)
+            if history.marks.blocked:
+                history = history._replace(marks=history.marks._replace(blocked=False))
         return history._then(content, size_of(parts), calls, asked, counted)
 
     def _user_last(self) -> History:
@@ -249,18 +258,32 @@ class History(NamedTuple):
         return {"functionResponse": said}, size + len(call.name) + AROUND
 
     def _blocked(self) -> History:
-        contents, size = list(self.contents), self.size
-        for index in range(len(contents) - 1, -1, -1):
-            if self.marks.recorded and index == 1:
-                continue
-            if contents[index]["role"] == "user" and all("text" in part for part in contents[index]["parts"]):
-                # An outcome is told once, beside the message: it must not be lost with it.
-                told = [part for part in contents[index]["parts"][1:] if part["text"].startswith(OUTCOME)]
-                blocked: JSON = {"role": "user", "parts": [{"text": BLOCKED_LINE}, *told]}
-                size += size_of(blocked) - size_of(contents[index])
-                contents[index] = blocked
-                break
-        return self._replace(contents=tuple(contents), size=size)
+        """Without what has blocked the request: what is new in it, for the rest was let through before. Where the next
+        request is blocked all the same it is something older, and everything that came from outside goes."""
+        said = [place for place in range(len(self.contents)) if self._is_from_outside(place)]
+        spoken = max((place for place, each in enumerate(self.contents) if each["role"] == "model"), default=-1)
+        new = [place for place in said if place > spoken] or said[-1:]
+        contents = list(self.contents)
+        for place in said if self.marks.blocked else new:
+            contents[place] = _hidden(contents[place])
+        size = self.size + sum(map(size_of, contents)) - sum(map(size_of, self.contents))
+        return self._replace(contents=tuple(contents), size=size, marks=self.marks._replace(blocked=True))
+
+    def _is_from_outside(self, place: int) -> bool:
+        """Whether this was said by the customer or a tool, and not by the model or by the engine's record."""
+        return self.contents[place]["role"] == "user" and not (self.marks.recorded and place == 1)
+
+
+def _hidden(content: JSON) -> JSON:
+    """A user turn that says nothing of what it said, and answers the same calls."""
+    unseen: list[JSON] = [
+        {"functionResponse": {**part["functionResponse"], "response": {"error": BLOCKED_RESULT}}}
+        for part in content["parts"]
+        if "functionResponse" in part
+    ]
+    # An outcome is told once, beside the message or the responses: it must not be lost with them.
+    told = [part for part in content["parts"][1:] if part.get("text", "").startswith(OUTCOME)]
+    return {"role": "user", "parts": [*(unseen or [{"text": BLOCKED_LINE}]), *told]}
 
 
 def _begun(call: str) -> ToolResult:

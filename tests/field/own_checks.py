@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from haru_fsm.contents import BLOCKED_RESULT
 from haru_fsm.conversation import ModelEvent, ObservationAppended, Resumed, executed
 from haru_fsm.errors import HaruError
 from haru_fsm.models.gemini_signatures import UNSIGNED
@@ -296,6 +297,14 @@ def _o095b(come: Played) -> None:
 def _o010d(come: Played) -> None:
     assert come.responses(2)[0]["name"] == "get_order<|channel|>commentary"
     assert come.responses(3)[0]["name"] == "get_order\n"
+
+
+def _o016d(come: Played) -> None:
+    sent = come.contents(3)
+    assert sent[0]["parts"] == [{"text": come.case.messages[0]["text"]}]
+    (response,) = (part["functionResponse"] for part in sent[2]["parts"])
+    assert response["response"] == {"error": BLOCKED_RESULT}
+    assert sent[-1]["parts"] == [{"text": come.case.messages[1]["text"]}]
 
 
 def _o042c(come: Played) -> None:
