@@ -258,13 +258,11 @@ class History(NamedTuple):
         return {"functionResponse": said}, size + len(call.name) + AROUND
 
     def _blocked(self) -> History:
-        """Without what has blocked the request: what is new in it, for the rest was let through before. Where the next
-        request is blocked all the same it is something older, and everything that came from outside goes."""
+        """Without what has blocked the request: what was said last in it, for the rest was let through before. Where
+        the next request is blocked all the same it is something older, and all that came from outside goes."""
         said = [place for place in range(len(self.contents)) if self._is_from_outside(place)]
-        spoken = max((place for place, each in enumerate(self.contents) if each["role"] == "model"), default=-1)
-        new = [place for place in said if place > spoken] or said[-1:]
         contents = list(self.contents)
-        for place in said if self.marks.blocked else new:
+        for place in said if self.marks.blocked else said[-1:]:
             contents[place] = _hidden(contents[place])
         size = self.size + sum(map(size_of, contents)) - sum(map(size_of, self.contents))
         return self._replace(contents=tuple(contents), size=size, marks=self.marks._replace(blocked=True))

@@ -360,6 +360,7 @@ def test_a_blocked_message_is_hidden_behind_the_record_too() -> None:
     left = told.compacted(compacted).fold(steps[1]).contents
     assert left[0]["parts"] == [{"text": BLOCKED_LINE}]
     assert HEAD in str(left[1])
+    assert told.fold(steps[1]).compacted(compacted).marks.blocked, "the model has not spoken since"
 
 
 # --------------------------------------------------------------------------- calls that a crash has left open
