@@ -78,7 +78,7 @@ def _declared(name: str, layered: Layers, read_only: bool | None) -> Declared:
             "rename the function, or give make_tools' dictionary another name for it"
         )
     reading = read(name, layered)
-    shape = ArgumentsShape(reading.parameters)
+    shape = _shape(name, reading.parameters)
     schema = _schema(name, shape, reading.parameters)
     return Declared(
         declaration=Declaration(name, reading.description, schema, read_only),
@@ -87,6 +87,13 @@ def _declared(name: str, layered: Layers, read_only: bool | None) -> Declared:
         hiding=reading.returns if mentions_secret(reading.returns) else None,
         validate=shape.adapter.validator.validate_json,
     )
+
+
+def _shape(name: str, parameters: tuple[Parameter, ...]) -> ArgumentsShape:
+    try:
+        return ArgumentsShape(parameters)
+    except TypeError as error:  # Final, ClassVar, Generic: hints that stand for no value
+        raise _undeclarable(name, parameters) or ToolError(f"tool {name}: {_first_line(error)}") from error
 
 
 def _schema(name: str, shape: ArgumentsShape, parameters: tuple[Parameter, ...]) -> JSON | None:

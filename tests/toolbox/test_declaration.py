@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import date
 from decimal import Decimal
 from enum import Enum, IntEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -463,3 +463,13 @@ def test_the_cache_is_bounded_per_function() -> None:
         Tool("page", each)
     code = pages[0].__code__
     assert len(declaration._kept[code]) <= 16
+
+
+@pytest.mark.parametrize("hint", [Final[int], ClassVar[int], Generic], ids=str)
+def test_a_hint_that_stands_for_no_value_is_refused_by_name(hint: Any) -> None:
+    def work(amount: int) -> None:
+        """Work."""
+
+    work.__annotations__["amount"] = hint
+    with pytest.raises(ToolError, match="tool work: "):
+        Tool("work", work)
