@@ -60,6 +60,7 @@ def whole(text: str) -> bool:
 
 @given(text=texts, argument=arguments, result=values, reply=texts, conversation=ids, message=ids, customer=ids)
 @example("주문\x00", {"k\x00": math.inf}, {None: math.nan, 1: "\ud800"}, "네\ud800", "c\x00", "한", "C\u2028")
+@example("\ud800", None, None, "\x00", "\x00", "\x00", "\x00")
 @example("가", "A", "x" * 3_000_000, "나" * 10_000, "c-1", "m-1", "C1")
 @settings(max_examples=80, deadline=None)
 def test_anything_goes_through_everything(text, argument, result, reply, conversation, message, customer) -> None:
@@ -76,7 +77,8 @@ async def _through(folder: Path, text: str, argument: Any, result: Any, reply: s
         async def ask() -> Run:
             return await haru.ask(text, customer_id=customer_id, conversation_id=conversation_id, message_id=message_id)
 
-        if not (all(whole(each) and each.strip() for each in given_ids) and not is_blank(text) and len(text) <= 20_000):
+        known = all(whole(each) and each.strip() for each in given_ids)
+        if not (known and not is_blank(safe_text(text)) and len(text) <= 20_000):
             with pytest.raises((SettingsError, UnknownConversation)):
                 await ask()
             assert await haru.store.conversations() == []
