@@ -11,10 +11,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import importlib
+import inspect
 import sys
 import traceback
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -58,14 +59,19 @@ class App:
         return dataclasses.replace(self, make_tools=make_tools)
 
     def session(self, customer_id: str, **more: Any) -> Session:
-        """A session of this customer. Raises UnknownCustomer."""
+        """A session of this customer. Raises UnknownCustomer, AppError."""
         if not customer_id.strip():
             raise UnknownCustomer("The customer's number is empty. Give one, for example --customer C003.")
-        return self.make_session(customer_id, **more)
+        made: Session = self._own("The customer's session", lambda: self.make_session(customer_id, **more))
+        return made
 
     def toolbox(self, session: Session) -> Toolbox:
-        """The tools of this session. Raises ToolError for a function that cannot be declared."""
-        return Toolbox(self.make_tools(session), self.limits)
+        """The tools of this session. Raises ToolError for a function that cannot be declared, AppError where the app's
+        own code that makes them fails."""
+        return Toolbox(self._own("make_tools(session)", lambda: _functions(self.make_tools(session))), self.limits)
+
+    def _own(self, what: str, code: Callable[[], Any]) -> Any:
+        return _called(what, self.folder, code)
 
     def definition(self, tools: Toolbox) -> str:
         """Digest of the rows, the kinds of their guards, and these tools. Limits, prompts and descriptions are no part
@@ -101,7 +107,7 @@ def load_app(folder: str | Path = ".", *, limits: Limits | None = None) -> App:
     states, tools = _import(path, package, "states"), _import(path, package, "tools")
     workflow = _exported(path, states, "workflow")
     return App(
-        workflow=_called(path, "states/", lambda: workflow(limits)),
+        workflow=_called(f"{path}/states/", path, lambda: _table(workflow(limits))),
         make_tools=_exported(path, tools, "make_tools"),
         system_prompt=_prompt(path),
         limits=limits,
@@ -139,7 +145,7 @@ def _package(path: Path) -> str:
 
 
 def _import(path: Path, package: str, part: str) -> types.ModuleType:
-    module: types.ModuleType = _called(path, f"{part}/", lambda: importlib.import_module(f"{package}.{part}"))
+    module: types.ModuleType = _called(f"{path}/{part}/", path, lambda: importlib.import_module(f"{package}.{part}"))
     return module
 
 
@@ -151,7 +157,25 @@ def _exported(path: Path, module: types.ModuleType, name: str) -> Callable[..., 
     return found
 
 
-def _called(path: Path, part: str, code: Callable[[], Any]) -> Any:
+def _table(made: object) -> Workflow:
+    if not isinstance(made, Workflow):
+        raise AppError(f"workflow(limits) gave {_kind(made)}. Let it return a Workflow.")
+    return made
+
+
+def _functions(made: object) -> Any:
+    if inspect.iscoroutine(made):
+        made.close()
+    if not isinstance(made, Iterable):
+        raise AppError(f"make_tools(session) gave {_kind(made)}. Let it return a list of functions, or a dictionary.")
+    return made if isinstance(made, Mapping) else list(made)
+
+
+def _kind(made: object) -> str:
+    return "nothing" if made is None else f"a {type(made).__name__}"
+
+
+def _called(what: str, path: Path | None, code: Callable[[], Any]) -> Any:
     """Run an app's own code; what it raises is told with the line that raised it."""
     try:
         return code()
@@ -159,15 +183,19 @@ def _called(path: Path, part: str, code: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         raise AppError(
-            f"{path}/{part} cannot be used: {_line(path, error)}{type(error).__name__}: {with_place(error)}"
+            f"{what} cannot be used: {_line(path, error)}{type(error).__name__}: {with_place(error)}"
         ) from error
 
 
-def _line(path: Path, error: Exception) -> str:
+def _line(path: Path | None, error: Exception) -> str:
+    """Where it was raised: in the app's folder, or in the code that was handed over (`with_tools`)."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}: "
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(str(path))]
-    return f"{frames[-1].filename}, line {frames[-1].lineno}: " if frames else ""
+    importing = ("<frozen ", importlib.__file__, __file__)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(importing)]
+    inside = [frame for frame in frames if path is not None and Path(frame.filename).is_relative_to(path)]
+    frame = inside[-1] if inside else frames[0] if frames else None
+    return f"{frame.filename}, line {frame.lineno}: " if frame is not None else ""
 
 
 def _prompt(path: Path) -> str:

@@ -139,7 +139,8 @@ class Engine:
     async def resume_all(self, *, watch: Watcher | None = None) -> list[Run | HaruError]:
         """Carry on every unfinished run that no living worker has, and no person has to approve.
 
-        What cannot be resumed comes back as its error.
+        What cannot be resumed comes back as its error. An error that is none of haru_fsm's is raised when the others
+        have ended.
         """
         together = asyncio.Semaphore(RESUME_TOGETHER)
 
@@ -155,8 +156,11 @@ class Engine:
                     return error
 
         waiting = await self.store.conversations(unfinished=True)
-        ended = await asyncio.gather(*map(one, waiting))
-        return [run for run in ended if run is not None]
+        ended = await asyncio.gather(*map(one, waiting), return_exceptions=True)
+        for each in ended:
+            if isinstance(each, BaseException) and not isinstance(each, HaruError):
+                raise each
+        return [run for run in ended if isinstance(run, Run | HaruError)]
 
     async def stream(
         self, text: str, *, customer_id: str, conversation_id: str | None = None, message_id: str | None = None

@@ -225,6 +225,13 @@ def test_another_customers_conversation_is_unknown(haru: Haru) -> None:
         (STATES, TOOLS.replace("item: str", "item"), "parameter item has no type hint"),
         (STATES, re.sub('""".*?"""', "", TOOLS, flags=re.DOTALL), "docstring"),
         (STATES.replace("when=StepBudget", "when=None and StepBudget"), TOOLS, "THINK"),
+        ("def workflow(limits):\n    pass", TOOLS, "gave nothing. Let it return a Workflow"),
+        (STATES, "def make_tools(session):\n    pass", "gave nothing. Let it return a list"),
+        (STATES, "async def make_tools(session):\n    return []", "gave a coroutine. Let it return a list"),
+        (STATES, "def make_tools(session):\n    return open('shop.json')", "line 2: FileNotFoundError"),
+        (STATES, "def make_tools(session):\n    yield 1 / 0", "line 2: ZeroDivisionError"),
+        (STATES, "def make_tools():\n    return []", "make_tools(session) cannot be used: TypeError"),
+        (STATES, TOOLS + "def CustomerSession(*given, **more):\n    raise KeyError('no')", "session cannot be used"),
     ],
 )
 def test_apps_that_cannot_be_used(haru: Haru, tmp_path: Path, states: str | None, tools: str | None, says: str) -> None:

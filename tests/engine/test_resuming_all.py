@@ -1,0 +1,74 @@
+"""Resuming all: what is wrong with one conversation holds back none of the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from haru_fsm import Engine
+from haru_fsm.conversation import ModelAnswered
+from haru_fsm.errors import AppError
+from haru_fsm.models import ModelRequest
+from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.runs import Run
+from haru_fsm.stores.memory import MemoryStore
+from tests.engine.shopless import Tools, engine
+
+QUESTION = [{"role": "user", "parts": [{"text": "언제 와요?"}]}]
+
+
+class Crossed(ScriptedModel):
+    """A model with a bug that shows at one message."""
+
+    async def respond(self, request: ModelRequest) -> Any:
+        if "crossed" in str(request.contents):
+            raise RuntimeError("wires crossed")
+        for _ in range(50):  # others are slower than the bug
+            await asyncio.sleep(0)
+        return ModelAnswered(content={"role": "model", "parts": [{"text": "내일요"}]}, text="내일요", requests=1)
+
+
+async def left_unfinished(haru: Engine) -> None:
+    """Two conversations whose last message nobody has answered yet."""
+    await haru.adopt(QUESTION, customer_id="C001", conversation_id="c-1")
+    await haru.adopt(QUESTION, customer_id="C003", conversation_id="c-3")
+
+
+def but_not_for(customer: str, make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Tools that cannot be made for one customer."""
+
+    def make_tools(session: Any) -> Any:
+        if session.customer_id == customer:
+            raise ConnectionError("the shop's database is down")
+        return make(session)
+
+    return make_tools
+
+
+async def test_tools_that_cannot_be_made_for_one_customer_are_that_runs_error() -> None:
+    store = MemoryStore()
+    async with engine(Crossed([]), store=store) as haru:
+        await left_unfinished(haru)
+        app = replace(haru.app, make_tools=but_not_for("C001", Tools().make))
+        lame = Engine(app, model=haru.model, store=store, clock=haru.clock)
+        by_kind = {type(each): each for each in await lame.resume_all()}
+        assert set(by_kind) == {AppError, Run}
+        assert "test_resuming_all.py, line" in str(by_kind[AppError])
+        assert "ConnectionError: the shop's database is down" in str(by_kind[AppError])
+        assert (await haru.resume("c-3")).answer == "내일요"
+        assert (await haru.resume("c-1")).answer == "내일요", "nothing was lost of it"
+
+
+async def test_a_bug_in_one_run_is_raised_when_the_others_have_ended() -> None:
+    async with engine(Crossed([])) as haru:
+        await haru.adopt([{"role": "user", "parts": [{"text": "crossed"}]}], customer_id="C001", conversation_id="c-1")
+        await haru.adopt(QUESTION, customer_id="C003", conversation_id="c-3")
+        with pytest.raises(RuntimeError, match="wires crossed"):
+            await haru.resume_all()
+        record = await haru.store.load("c-3")
+        assert record is not None
+        assert record.summary.resting
