@@ -53,8 +53,14 @@ def complain(message: str) -> None:
 
 
 def say_json(value: Any) -> None:
-    """The whole result as one JSON value."""
-    _write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2))
+    """The whole result as one JSON value. Where the encoding of standard output lacks a character of it all are
+    escaped: what a program reads must not be full of `?`."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=2)
+    _write(sys.stdout, text)
 
 
 def write_line(line: str) -> None:

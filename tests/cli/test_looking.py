@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
-from tests.cli.conftest import PARCELS, Haru
+from tests.cli.conftest import PARCELS, Haru, clean_environment, command
 
 
 @pytest.fixture
@@ -156,3 +157,13 @@ def test_show_says_where_the_history_was_compacted(haru: Haru, monkeypatch: pyte
         assert f"compacted up to step {each['seq']}: {each['before']:,} → {each['after']:,} bytes" in shown
         assert each["before"] > each["after"]
     assert "contents became a digest" in shown
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp949", "utf-8"])
+def test_json_keeps_every_character_whatever_the_encoding(haru: Haru, tmp_path: Path, encoding: str) -> None:
+    question = "HR20260725002 언제 와요? 😀"
+    run = haru("ask", question, "--customer", "C003", "--json").json
+    environment = clean_environment(PYTHONIOENCODING=encoding, HARU_DATABASE_URL=f"sqlite:///{tmp_path}/haru.db")
+    show = command("show", run["conversation_id"], "--json")
+    shown = subprocess.run(show, capture_output=True, env=environment, check=True, timeout=60)
+    assert json.loads(shown.stdout.decode(encoding))["steps"][0]["event"]["text"] == question
