@@ -175,14 +175,11 @@ class Executor:
         digest = digest_of(call.prepared.canonical)
         if self.rehearsed is not None:
             return self._rehearse(call, digest, self.rehearsed)
-        repeated = self._repeated(call, digest)
-        if repeated is not None:
-            return repeated
-        gated = call.tool.needs_approval or self.approvals.concern(call.key)
-        if gated and call.key not in self.ledger.entries:
-            held_up = self._held_up(call, call.tool, call.prepared)
-            if held_up is not None:
-                return held_up
+        if call.key not in self.ledger.entries:
+            # Not begun before a crash: then, and only then, another call or a person may stand in its way.
+            stopped = self._repeated(call, digest) or self._held_up(call, call.tool, call.prepared)
+            if stopped is not None:
+                return stopped
         decision = decide(self.ledger.entries.get(call.key), accepts_key=call.tool.accepts_key)
         if decision is Decision.RUN:
             decision = await self._claim(call, digest)
@@ -196,7 +193,9 @@ class Executor:
         return await self._act(call)
 
     def _held_up(self, call: _Call, tool: toolbox.Tool, prepared: toolbox.Prepared) -> ToolResult | Awaited | None:
-        """What a person has to be asked, or their refusal; None where they agreed, and the call may be begun."""
+        """What a person has to be asked, or their refusal; None where they agreed, or need not, and it may be begun."""
+        if not (tool.needs_approval or self.approvals.concern(call.key)):
+            return None
         asked = Asked(call.asked.position, call.key, tool.name, prepared.canonical, tool.definition)
         ruling = self.approvals.judge(asked, self.clock.now())
         return self._denied(call, ruling) if isinstance(ruling, str) else ruling

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from haru_fsm import tool
+from haru_fsm import NotDone, tool
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import ModelAnswered
+from haru_fsm.conversation import ModelAnswered, executed
 from haru_fsm.errors import FormatTooNew
 from haru_fsm.models import ModelOutcome, ModelRequest
-from haru_fsm.models.scripted import ScriptedModel, answer
+from haru_fsm.models.scripted import ScriptedModel, answer, calls
 from haru_fsm.stores import FORMAT, Store
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
+from haru_fsm.testing.crashes import Crashed, Crasher, CrashingStore, CrashPoint
 from haru_fsm.transfer import export, import_lines
 from tests.engine.shopless import Tools, engine
 
@@ -127,3 +128,29 @@ async def test_fields_that_a_newer_version_wrote_are_kept_wherever_the_journal_g
         assert record is not None
         assert json.loads(record.steps[1].event.model_dump_json())["mood"] == "polite"
     await fresh.aclose()
+
+
+@pytest.mark.parametrize("number", [5, 6, 7])
+async def test_after_a_crash_a_known_outcome_is_used_and_not_that_of_the_same_call_beside_it(number: int) -> None:
+    """The first call was not done; the second, with the same arguments, was. Each keeps what came of it."""
+    tools, store = Tools(), MemoryStore()
+
+    def sold_out_once(what: str) -> dict[str, str]:
+        if tools.runs[f"pay({what})"] == 1:
+            raise NotDone("sold out for a moment")
+        return {"paid": what}
+
+    tools.behave["pay"] = sold_out_once
+    model = ScriptedModel([calls(("pay", {"what": "A"}), ("pay", {"what": "A"})), answer("끝입니다.")])
+    crasher = Crasher(CrashPoint("write", number, "before"), in_process=True)
+    dying = engine(model, tools=tools, store=CrashingStore(store, crasher))
+    with pytest.raises(Crashed):
+        await dying.ask("주문해 주세요", customer_id="C1", conversation_id="c-1")
+    async with engine(model, tools=tools, store=store) as haru:
+        await haru.resume("c-1")
+        record = await store.load("c-1")
+    assert record is not None
+    first, second = (result for _, _, result in executed(record.steps))
+    assert (first.status, first.response) == ("not_done", {"error": "sold out for a moment"})
+    assert second.status == ("in_doubt" if number == 6 else "done")
+    assert tools.runs["pay(A)"] == 2
