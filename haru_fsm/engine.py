@@ -265,8 +265,9 @@ class Engine:
     async def fork(self, conversation_id: str, *, at: int, live: bool = False, watch: Watcher | None = None) -> Run:
         """A new conversation that shares the first `at` steps, carried on to rest from there.
 
-        It is a rehearsal: effects that the parent's ledger knows are answered from it, others are refused, and its
-        tickets are marked. `live` lifts this. Raises UnknownConversation, SettingsError (no such step).
+        It is a rehearsal: effects that the ledgers of those before it know are answered from there, others are refused,
+        and its tickets are marked. `live` lifts this; what its run has done already in the steps that the two share is
+        not done again all the same. Raises UnknownConversation, SettingsError (no such step).
         """
         record = await self._conversations.load(conversation_id)
         if not 1 <= at <= len(record.steps):

@@ -7,7 +7,7 @@ the effect. One call that raises, hangs or is cancelled never loses the results 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -15,7 +15,7 @@ from itertools import groupby
 from haru_fsm import toolbox
 from haru_fsm.approvals import DENIED_NOTE, Approvals, Asked
 from haru_fsm.clock import Clock
-from haru_fsm.conversation import JSON, Awaited, ResultStatus, ToolCall, ToolResult
+from haru_fsm.conversation import JSON, Awaited, ResultStatus, Step, ToolCall, ToolResult, executed
 from haru_fsm.effects import Decision, decide, digest_of, same_effect
 from haru_fsm.errors import StoreError
 from haru_fsm.late import LateWrites
@@ -52,6 +52,11 @@ class Ledger:
     clock: Clock
     late: LateWrites = field(default_factory=LateWrites)
     """The engine's own, so that closing waits for all of them."""
+    inherited: Mapping[str, LedgerEntry] = field(default_factory=dict)
+    """What was done in the steps that a fork shares with the conversations before it."""
+
+    def __post_init__(self) -> None:
+        self.entries = {**self.inherited, **self.entries}
 
     async def claim(self, call: str, started: Started) -> bool:
         """True when this worker, and nobody else, may run the call now."""
@@ -73,7 +78,7 @@ class Ledger:
         """Read the ledger again: another process, or a late tool, may have written."""
         record = await self.store.load(self.conversation_id)
         if record is not None:
-            self.entries = dict(record.ledger)
+            self.entries = {**self.inherited, **record.ledger}
 
     def settle_late(self, call: str, outcome: Outcome) -> None:
         """Write an outcome that came after its call was given up; to be called in the event loop."""
@@ -318,3 +323,12 @@ def _changed(result: ToolResult, **facts: object) -> ToolResult:
 def doubts(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     """The calls that were started and whose outcome nobody knows."""
     return [entry for entry in entries if entry.started is not None and entry.outcome is None]
+
+
+def inherited(steps: Sequence[Step], before: Iterable[LedgerEntry]) -> dict[str, LedgerEntry]:
+    """Of what was done before a fork (the nearest first), the effects that stand in its own journal."""
+    found: dict[str, LedgerEntry] = {}
+    for entry in before:
+        found.setdefault(entry.call, entry)
+    took_place = (call for call, _, result in executed(steps) if result.effect and result.ran) if found else ()
+    return {call: found[call] for call in took_place if call in found}

@@ -44,7 +44,7 @@ from haru_fsm.errors import (
     JournalDamaged,
     StoreError,
 )
-from haru_fsm.execution import Ledger
+from haru_fsm.execution import Ledger, inherited
 from haru_fsm.late import LateWrites
 from haru_fsm.machine import CHANGED, RESUMED_TOO_OFTEN
 from haru_fsm.models import Model
@@ -301,12 +301,18 @@ class Worker:
             self._services = await self._equip(run)
         return self._services
 
+    async def _done_before(self) -> tuple[LedgerEntry, ...]:
+        """What the conversations have done that this one was forked from; the nearest comes first."""
+        line: dict[str, Record] = {}
+        parent = self._conversation.parent
+        while parent is not None and parent not in line and (record := await self._parts.store.load(parent)):
+            line[parent] = record
+            parent = record.summary.parent
+        return tuple(entry for record in line.values() for entry in record.ledger.values())
+
     async def _equip(self, run: int) -> Services:
         parts, record, conversation = self._parts, self._record, self._conversation
-        known: tuple[LedgerEntry, ...] = ()
-        if conversation.rehearsal and conversation.parent is not None:
-            parent = await parts.store.load(conversation.parent)
-            known = tuple(parent.ledger.values()) if parent is not None else ()
+        before = await self._done_before()
         # A rehearsal files its tickets here, marked as such, and never with somebody else's desk.
         desk = StoreDesk(
             parts.store,
@@ -332,13 +338,14 @@ class Worker:
                 dict(record.ledger) if record is not None else {},
                 parts.clock,
                 parts.late,
+                inherited(conversation.steps, before),
             ),
             desk=desk,
             clock=parts.clock,
             limits=parts.app.limits,
             system_prompt=parts.app.system_prompt,
             rehearsal=conversation.rehearsal,
-            rehearsed=known,
+            rehearsed=before,
             on_text=(lambda text: watch(Piece(text))) if watch is not None else None,
         )
 
