@@ -165,7 +165,10 @@ class Engine:
     async def stream(
         self, text: str, *, customer_id: str, conversation_id: str | None = None, message_id: str | None = None
     ) -> AsyncIterator[Step | Piece | Run]:
-        """Like `ask`, as it happens: each step once it is durable, pieces of text as they are written, the run last."""
+        """Like `ask`, as it happens: each step once it is durable, pieces of text as they are written, the run last.
+
+        Pieces are drafts (see `Piece`); what the customer is told is `answer` of the run.
+        """
         seen: asyncio.Queue[Step | Piece | None] = asyncio.Queue()
         asking = asyncio.create_task(
             self.ask(

@@ -143,6 +143,10 @@ def stopped_by(steps: Sequence[Step]) -> Trip | None:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of text as the model writes it."""
+    """A piece of text as the model writes it: a draft until the run has ended.
+
+    A guard, a re-ask or a lost stream may still refuse what was written, and a text beside calls is no answer. What
+    holds is `Run.answer`: where it does not begin with what was heard since the last step, show it whole in its place.
+    """
 
     text: str
