@@ -12,12 +12,13 @@ import dataclasses
 import hashlib
 import importlib
 import inspect
+import logging
 import sys
 import traceback
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow
 from haru_fsm.session import Session
 from haru_fsm.toolbox import Toolbox
+
+log = logging.getLogger(__name__)
 
 Tools = Mapping[str, Callable[..., Any]] | Sequence[Callable[..., Any]]
 PARTS = ("states", "tools")
@@ -66,9 +69,15 @@ class App:
         return made
 
     def toolbox(self, session: Session) -> Toolbox:
-        """The tools of this session. Raises ToolError for a function that cannot be declared, AppError where the app's
-        own code that makes them fails."""
-        return Toolbox(self._own("make_tools(session)", lambda: _functions(self.make_tools(session))), self.limits)
+        """The tools of this session; one that says nothing about its effect is warned of, once.
+
+        Raises ToolError for a function that cannot be declared, AppError where the app's own code fails to make them.
+        """
+        functions = self._own("make_tools(session)", lambda: _functions(self.make_tools(session)))
+        made = Toolbox(functions, self.limits)
+        for warning in made.warnings:
+            _warn_once(warning)
+        return made
 
     def _own(self, what: str, code: Callable[[], Any]) -> Any:
         return _called(what, self.folder, code)
@@ -169,6 +178,11 @@ def _functions(made: object) -> Any:
     if not isinstance(made, Iterable):
         raise AppError(f"make_tools(session) gave {_kind(made)}. Let it return a list of functions, or a dictionary.")
     return made if isinstance(made, Mapping) else list(made)
+
+
+@cache
+def _warn_once(warning: str) -> None:
+    log.warning(warning)
 
 
 def _kind(made: object) -> str:

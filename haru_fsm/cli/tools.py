@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import say_json, show, tell
+from haru_fsm.cli.output import say_json, show
 from haru_fsm.cli.wiring import Given, run
 from haru_fsm.errors import SettingsError
 
@@ -50,8 +50,6 @@ def tools(
         show_tools(chosen)
         for each in chosen if name is not None else ():
             say_json(_declared(each))
-    for warning in box.warnings:
-        tell(f"haru: {warning}")
     return exits.OK
 
 

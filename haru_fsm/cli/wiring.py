@@ -56,9 +56,14 @@ class Given:
         return find_app(self.app).resolve()
 
     def settings(self) -> Settings:
-        """The settings, with what the command line said on top. Raises SettingsError."""
+        """The settings, with what the command line said on top. Raises SettingsError.
+
+        Every command that comes to an app's own code comes by here, so what that logs has its form from here on.
+        """
+        from haru_fsm.cli.logs import prepare_logs
         from haru_fsm.settings import ENV, Settings
 
+        prepare_logs()
         _warn_of_misspelt(tuple(name for name in os.environ if name.upper().startswith("HARU_")))
         limits = {"max_steps": self.max_steps} if self.max_steps is not None else None
         settings = Settings.for_folder(self.folder, model=self.model, database_url=self.db, limits=limits)
