@@ -158,11 +158,11 @@ def test_tools_of_the_customer_who_wrote_last(haru: Haru, tmp_path: Path) -> Non
     [("tools",), ("check",), ("ask", "안녕하세요"), ("call", "quiet_call", "--args", '{"item": "cup"}')],
     ids=lambda words: words[0],
 )
-def test_tools_that_say_nothing_are_told_to_once(haru: Haru, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_tools_that_say_nothing_are_told_to_once(process: Haru, tmp_path: Path, words: tuple[str, ...]) -> None:
     code = TOOLS.replace("@tool(read_only=True)", "").replace("get_stock", f"quiet_{words[0]}")
     app = write_app(tmp_path / "shop", tools=code)
     customer = () if words[0] in ("tools", "check") else ("--customer", "kim")
-    told = haru(*words, *customer, "--app", str(app))
+    told = process(*words, *customer, "--app", str(app))
     warnings = [line for line in told.err.splitlines() if "says nothing" in line]
     assert len(warnings) == 1
     assert warnings[0].startswith(f"haru: warning: tool quiet_{words[0]} says nothing about its effect")
