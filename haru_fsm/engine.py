@@ -251,8 +251,10 @@ class Engine:
 
     # -- from persons and other loops
 
-    async def settle(self, conversation_id: str, call: str, outcome: Outcome) -> None:
+    async def settle(self, conversation_id: str, call: str, outcome: Outcome) -> Outcome:
         """A person says how a call that is in doubt has ended. The model reads it before its next request.
+
+        Returns what was written down: the outcome, with the time of it where none was given.
 
         `call` is `seq.position` of the request. Raises UnknownCall when there is no such call, or when how it ended
         is known already: the first outcome stays.
@@ -261,9 +263,11 @@ class Engine:
         entry = record.ledger.get(call)
         if entry is None or entry.started is None:
             raise UnknownCall(f"Conversation {conversation_id} has no call {call} in doubt. `haru show` lists them.")
-        outcome = outcome.model_copy(update={"response": json_safe(outcome.response)})
+        at = outcome.at or round(self.clock.now(), 3)
+        outcome = outcome.model_copy(update={"response": json_safe(outcome.response), "at": at})
         if not await self.store.note(conversation_id, call, outcome):
             raise UnknownCall(f"Conversation {conversation_id}: how call {call} ended is known already. It stays so.")
+        return outcome
 
     async def fork(self, conversation_id: str, *, at: int, live: bool = False, watch: Watcher | None = None) -> Run:
         """A new conversation that shares the first `at` steps, carried on to rest from there.

@@ -71,13 +71,13 @@ def settle(
     """Say how a call that is in doubt has ended. The model reads it before its next request."""
     if (done is None) is not not_done:
         raise SettingsError("Say either --done RESULT or --not-done.")
-    outcome = _outcome(done)
+    said = _outcome(done)
 
-    async def work() -> None:
+    async def work() -> Outcome:
         async with Given(app, db, "offline").engine() as engine:
-            await engine.settle(conversation, call, outcome)
+            return await engine.settle(conversation, call, said)
 
-    run(work())
+    outcome = run(work())
     if as_json:
         say_json({"conversation_id": conversation, "call": call, **outcome.model_dump(mode="json")})
     else:

@@ -54,7 +54,8 @@ async def test_a_live_fork_reads_how_a_doubt_of_the_steps_that_it_shares_has_end
         doubtful = await haru.ask("A 결제해 주세요", customer_id="C1")
         assert doubtful.state == "ESCALATE_TICKET"
         paid = Outcome(status=ResultStatus.DONE, response={"result": {"paid": "A"}}, by="person")
-        await haru.settle(doubtful.conversation_id, "2.0", paid)
+        settled = await haru.settle(doubtful.conversation_id, "2.0", paid)
+        assert settled == paid.model_copy(update={"at": haru.clock.now()})
         forked = await haru.fork(doubtful.conversation_id, at=4, live=True)
         assert (forked.state, forked.answer) == ("DONE", "결제했습니다.")
     assert tools.runs == {"pay(A)": 1}
