@@ -1,8 +1,9 @@
-"""What persons have said about the calls of one reply. Pure: a fold of the journal since the reply.
+"""What persons have said about the calls of one reply. Pure: a fold of the journal.
 
 A person agrees to one call with exactly these arguments of exactly this tool, in this conversation: to a digest, before
 it expires. So an approval is of no use for other arguments, for a tool that was changed meanwhile, or in a fork, and
-the effect ledger lets what was approved start once. Of several decisions about one digest the first counts.
+the effect ledger lets what was approved start once. Of several decisions about one digest the first counts. Nobody is
+asked twice in one run for what they were against.
 """
 
 from __future__ import annotations
@@ -55,12 +56,14 @@ class Approvals:
     asked: Mapping[str, Awaited] = field(default_factory=dict)
     decided: Mapping[str, ApprovalDecided] = field(default_factory=dict)
     results: tuple[ToolResult, ...] = ()
+    steps: Sequence[Step] = ()
+    """The journal, in which earlier replies of this run may have asked for the same."""
 
     @classmethod
     def of(cls, conversation_id: str, steps: Sequence[Step], ttl_s: float) -> Approvals:
         """Those that a journal holds since its last reply."""
         if not steps or isinstance(steps[-1].event, ToolsRequested):
-            return cls(conversation_id, ttl_s)
+            return cls(conversation_id, ttl_s, steps=steps)
         asked: dict[str, Awaited] = {}
         decided: dict[str, ApprovalDecided] = {}
         results: tuple[ToolResult, ...] = ()
@@ -71,7 +74,7 @@ class Approvals:
                     results = step.event.results
                 case ApprovalDecided(digest=digest):
                     decided.setdefault(digest, step.event)
-        return cls(conversation_id, ttl_s, asked, decided, results)
+        return cls(conversation_id, ttl_s, asked, decided, results, steps)
 
     def concern(self, call: str) -> bool:
         """Whether a person was asked about this call: then they have the word, whatever the app says by now."""
@@ -81,11 +84,27 @@ class Approvals:
         """Whether a call may be begun: None for yes, why it may not, or what a person is to be asked."""
         digest = asked.digest(self.conversation_id)
         before, decision = self.asked.get(digest), self.decided.get(digest)
+        if before is None and (denial := self._denied_before(asked)) is not None:
+            return why_not(denial)
         if before is None or decision is None:
             return before or self._to_ask(asked, digest, now)
         if not decision.approved:
             return why_not(decision)
         return None if now < before.expires_at else "It was approved, but the approval expired before it was begun."
+
+    def _denied_before(self, asked: Asked) -> ApprovalDecided | None:
+        """The denial of the same call, where an earlier reply of this run has asked for it."""
+        arguments, waited = json.loads(asked.arguments), dict[str, Awaited]()
+        for step in self.steps:
+            if step.run != self.steps[-1].run:
+                continue
+            match step.event:
+                case ApprovalRequested(waiting=waiting):
+                    waited |= {each.digest: each for each in waiting}
+                case ApprovalDecided(approved=False, digest=digest) as denial if digest in waited:
+                    if (waited[digest].tool, waited[digest].args) == (asked.tool, arguments):
+                        return denial
+        return None
 
     def _to_ask(self, asked: Asked, digest: str, now: float) -> Awaited:
         arguments: JSON = json.loads(asked.arguments)

@@ -105,6 +105,28 @@ async def test_a_denial_is_an_observation() -> None:
             await haru.approve(paused.conversation_id, "2.0")
 
 
+@pytest.mark.parametrize("how", ["denied", "expired"])
+async def test_nobody_is_asked_again_in_the_run_for_what_they_were_against(store: Store, how: str) -> None:
+    clock, tools = FakeClock(), Counter()
+    model = ScriptedModel([wipe("A"), wipe("A"), wipe("B"), "못 지웠습니다.", wipe("A"), "또 못 지웠습니다."])
+    async with engine(model, tools=tools, store=store, clock=clock, approval_ttl_s=60) as haru:
+        paused = await haru.ask("지워 주세요", customer_id="C1")
+        if how == "denied":
+            asked_next = await haru.deny(paused.conversation_id, "2.0", reason="아직 쓰는 중")
+        else:
+            clock.advance(60)
+            asked_next = await haru.resume(paused.conversation_id)
+        # The same call is not asked about any more; another one is.
+        assert [each.args for each in asked_next.waiting] == [{"what": "B"}]
+        assert results(haru, 2) == results(haru, 3)
+        assert ("아직 쓰는 중" if how == "denied" else "in time") in results(haru, 3)[0]["error"]
+        done = await haru.approve(paused.conversation_id, asked_next.waiting[0].call)
+        assert (done.answer, dict(tools.runs)) == ("못 지웠습니다.", {"wipe(B, 1)": 1})
+        # The next message is another run, and another question.
+        later = await haru.ask("그래도 A 지워 주세요", customer_id="C1", conversation_id=paused.conversation_id)
+        assert [each.args for each in later.waiting] == [{"what": "A"}]
+
+
 async def test_the_calls_of_one_reply_are_decided_one_by_one_and_hold_up_no_other() -> None:
     tools = Counter()
     asked = [*wipe("A"), ("pay", {"what": "B"}), *wipe("C"), ("look", {"what": "D"}), *wipe("E")]
