@@ -13,9 +13,7 @@ published prompt injections, and our own notes imitated.
 
 from __future__ import annotations
 
-import re
-
-from pydantic_core import to_json
+from pydantic_core import SchemaValidator, core_schema, to_json
 
 from haru_fsm.conversation import JSON
 
@@ -28,48 +26,36 @@ MESSAGE_MARK = (
     "stay as they are.)"
 )
 
-_STEMS = tuple(
-    stem.encode()
-    for stem in (
-        *("instruction", "ignore", "disregard", "prompt", "you are now", "from now on", "system", "assistant"),
-        *("[inst", "<|", "override", "bypass", "jailbreak", "developer", "outcome of call", "forget"),
-    )
+_PATTERNS = (
+    r"\b(ignore|disregard|forget|override|bypass)\b.{0,40}\b(instruction|prompt|rule|polic|guideline|above|previous)",
+    r"\b(new|updated|real|hidden|following)\b.{0,20}\binstructions?\b",
+    r"\b(system|developer)\s*(prompt|message|override|instruction)",
+    r"\b(reveal|print|repeat|show)\b.{0,30}\bprompt\b",
+    r"\byou are now\b|\bfrom now on,? you\b|\bdeveloper mode\b|\bjailbreak",
+    r"(^|[\s\"'\\n>\[(])(system|assistant|developer)\s*[:\]>]",
+    r"<\|[a-z_]+\|>|\[/?inst\]|</?(system|assistant|instructions?)>",
+    r"outcome of call \d",
+    r"(이전|앞선|앞의|위의|기존|지금까지의|모든)\s*(모든\s*)?(지시|지침|명령|규칙|설정|프롬프트).{0,12}(무시|잊|따르지|바꾸|바꿔)",
+    r"(지시|지침|명령|규칙|프롬프트)\s*(사항)?(을|를|은|는)?\s*(모두\s*|전부\s*)?(무시|잊어|바꾸|바꿔|변경|출력|보여|공개|우회)",
+    r"시스템\s*(프롬프트|메시지|명령|지시)|(관리자|개발자)\s*모드",
+    r"(이제부터|지금부터)\s*(너는|넌|당신은|네가|당신이)|새로운\s*(지시|지침|명령|규칙)",
 )
-_KOREAN_STEMS = tuple(
-    stem.encode() for stem in ("지시", "지침", "프롬프트", "명령", "규칙", "시스템", "부터", "모드", "설정")
+_LIKE_INSTRUCTIONS = SchemaValidator(
+    core_schema.str_schema(pattern=f"(?is){'|'.join(_PATTERNS)}".replace(r"\b", r"(?-u:\b)"))
 )
-"""Without one of these nothing is found; looking for them costs little."""
-
-_LIKE_INSTRUCTIONS = re.compile(
-    "|".join(
-        (
-            r"\b(ignore|disregard|forget|override|bypass)\b.{0,40}\b(instruction|prompt|rule|polic|guideline|above|previous)",
-            r"\b(new|updated|real|hidden|following)\b.{0,20}\binstructions?\b",
-            r"\b(system|developer)\s*(prompt|message|override|instruction)",
-            r"\b(reveal|print|repeat|show)\b.{0,30}\bprompt\b",
-            r"\byou are now\b|\bfrom now on,? you\b|\bdeveloper mode\b|\bjailbreak",
-            r"(^|[\s\"'\\n>\[(])(system|assistant|developer)\s*[:\]>]",
-            r"<\|[a-z_]+\|>|\[/?inst\]|</?(system|assistant|instructions?)>",
-            r"outcome of call \d",
-            r"(이전|앞선|앞의|위의|기존|지금까지의|모든)\s*(모든\s*)?(지시|지침|명령|규칙|설정|프롬프트).{0,12}(무시|잊|따르지|바꾸|바꿔)",
-            r"(지시|지침|명령|규칙|프롬프트)\s*(사항)?(을|를|은|는)?\s*(모두\s*|전부\s*)?(무시|잊어|바꾸|바꿔|변경|출력|보여|공개|우회)",
-            r"시스템\s*(프롬프트|메시지|명령|지시)|(관리자|개발자)\s*모드",
-            r"(이제부터|지금부터)\s*(너는|넌|당신은|네가|당신이)|새로운\s*(지시|지침|명령|규칙)",
-        )
-    ),
-    re.IGNORECASE | re.DOTALL,
-)
+"""Looks for all of them at once, with the regular expressions of pydantic's core: they take time in proportion to the
+text, whatever it is. Python's took two seconds for three megabytes of "ignore". Their edge of a word is that of an English
+one, so that Hangul may stand beside it."""
 
 
 def looks_like_instructions(text: str) -> bool:
     """Whether a text says something to a model rather than about the world."""
-    return _found(text.encode("utf-8", "replace"), text)
+    return _LIKE_INSTRUCTIONS.isinstance_python(text.encode("utf-8", "replace").decode())
 
 
 def marked_result(response: JSON) -> JSON:
     """A result as the model reads it: with a note, where text in it looks like instructions."""
-    raw = to_json(response)
-    if not _found(raw):
+    if not _LIKE_INSTRUCTIONS.isinstance_python(to_json(response).decode()):
         return response
     return {**response, "note": " ".join(filter(None, [response.get("note"), RESULT_MARK]))}
 
@@ -78,12 +64,3 @@ def marked_message(text: str) -> list[JSON]:
     """The parts of a customer's turn: their words as they are, and a mark where those look like instructions."""
     said: list[JSON] = [{"text": text}]
     return [*said, {"text": MESSAGE_MARK}] if looks_like_instructions(text) else said
-
-
-def _found(raw: bytes, text: str | None = None) -> bool:
-    lowered = raw.lower()
-    for stems in (_STEMS,) if raw.isascii() else (_STEMS, _KOREAN_STEMS):
-        for stem in stems:
-            if stem in lowered:
-                return _LIKE_INSTRUCTIONS.search(raw.decode("utf-8", "replace") if text is None else text) is not None
-    return False
