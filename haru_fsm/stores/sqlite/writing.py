@@ -24,6 +24,8 @@ MOVE = (
     "UPDATE conversations SET state = ?, seq = ?, run = ?, head = ?, updated_at = ?, resting = ?, owner = ?,"
     " lease_until = ? WHERE number = ? AND seq = ? AND head = ? AND (owner IS NULL OR owner IS ? OR owner IS ?)"
 )
+FILING = (ToolsExecuted, TicketOpened, TicketClosed)
+"""Events that may file tickets, or close one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ def put(
         [(number, *line) for line in lines],
     )
     for step in new:
-        _project(connection, step)
+        if isinstance(step.event, FILING):
+            _project(connection, step)
     return head
 
 
