@@ -14,7 +14,9 @@ from haru_fsm.visible import is_blank
 from tests.engine.shopless import engine
 
 BLANK = ["", " \t\r\n", "\u200b", "\ufeff", "\u3164", "\u115f\u1160", "\u2800", "\x00\x1b", "\u202e\u2066", "\ufe0f"]
+BLANK += ["\u180b", "\ufe00", "\U000e0100", "\u2065", "\U000e0041"]  # selectors and tags: drawn as nothing, all of them
 SEEN = ["네", ".", "👍", "\u200b네\u200b", "\ufffd", "0", "❤\ufe0f"]
+SEEN += ["\U0001fae8", "\U0001faea", "\uf8ff"]  # signs that are younger than Python's tables, or a font's own
 
 
 @pytest.mark.parametrize("text", BLANK)
