@@ -9,6 +9,8 @@ from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.stores.sqlite.log_room import MOST_ROOM_BYTES, LogRoom
 from haru_fsm.stores.sqlite.opening import PAGE_BYTES
@@ -97,3 +99,79 @@ def test_where_there_is_no_log_nothing_is_made(tmp_path: Path) -> None:
     room.make()
     room.look()
     assert list(tmp_path.iterdir()) == []
+
+
+def _lengthened(room: LogRoom, log: Path) -> None:
+    """A commit that found no room."""
+    room.make()
+    with log.open("ab") as file:
+        file.write(b"\xff" * PAGE_BYTES)
+    room.look()
+
+
+def _room(log: Path) -> int:
+    text = log.read_bytes()
+    return len(text) - len(text.rstrip(b"\0"))
+
+
+def _log_file(tmp_path: Path) -> Path:
+    log = tmp_path / "haru.db-wal"
+    log.write_bytes(b"\xff" * PAGE_BYTES)
+    return log
+
+
+def test_a_commit_that_fails_again_and_again_piles_up_no_room(tmp_path: Path) -> None:
+    log = _log_file(tmp_path)
+    room = LogRoom(tmp_path / "haru.db")
+    _lengthened(room, log)
+    room.make()
+    made = log.stat().st_size
+    for _ in range(5):
+        room.make()
+    assert _room(log) == made / 2
+    assert log.stat().st_size == made
+
+
+def test_room_that_another_process_has_made_meanwhile_is_enough(tmp_path: Path) -> None:
+    """Between a commit and the look at its log others go on: what has grown there may be room."""
+    log = _log_file(tmp_path)
+    rooms = [LogRoom(tmp_path / "haru.db") for _ in range(2)]
+    for room in rooms:
+        room.make()
+    with log.open("ab") as file:
+        file.write(b"\xff" * PAGE_BYTES)
+    for room in rooms:
+        room.look()
+    rooms[0].make()
+    made = log.stat().st_size
+    rooms[1].make()
+    assert log.stat().st_size == made
+
+
+def test_the_log_of_a_database_that_was_put_in_the_place_of_ours_is_left_alone(tmp_path: Path) -> None:
+    """Its writers hold another lock than ours: what they are writing must not be written over."""
+    log = _log_file(tmp_path)
+    room = LogRoom(tmp_path / "haru.db")
+    _lengthened(room, log)
+    (tmp_path / "new").write_bytes(b"\xff" * 3 * PAGE_BYTES)
+    (tmp_path / "new").replace(log)
+    room.make()
+    assert _room(log) == 0
+
+
+async def test_a_process_that_changes_its_folder_stays_with_its_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    store = SQLiteStore("haru.db")
+    await _move(store, "c-1", 1)
+    other = SQLiteStore(tmp_path / "other" / "haru.db")
+    await _move(other, "c-2", 30)
+    monkeypatch.chdir(tmp_path / "other")
+    await _move(store, "c-3", 30)
+    assert [one.conversation_id for one in await store.conversations()] == ["c-3", "c-1"]  # the reader opens only now
+    assert [one.conversation_id for one in await other.conversations()] == ["c-2"]
+    await store.aclose()
+    await other.aclose()

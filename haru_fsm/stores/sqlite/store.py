@@ -9,7 +9,6 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 from haru_fsm import leases
@@ -18,7 +17,7 @@ from haru_fsm.errors import StoreError
 from haru_fsm.stores import Outcome, Record, Started, StoredTicket, Summary
 from haru_fsm.stores.journal import damaged
 from haru_fsm.stores.sqlite.collector import collector_paused
-from haru_fsm.stores.sqlite.database_thread import DatabaseThread
+from haru_fsm.stores.sqlite.database_thread import DatabaseThread, Request
 from haru_fsm.stores.sqlite.faults import is_damage
 from haru_fsm.stores.sqlite.log_room import LogRoom
 from haru_fsm.stores.sqlite.opening import opened
@@ -45,12 +44,14 @@ class SQLiteStore:
     def __init__(
         self, path: Path | str, *, now: Callable[[], float] = time.time, busy_timeout_s: float = BUSY_TIMEOUT_S
     ) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # its connections are opened later, wherever the process may be by then
         self._now = now
         self._busy_timeout_s = busy_timeout_s
         self._lease_s = 15.0
-        write = partial(commit, LogRoom(self.path))
-        self._writer = DatabaseThread("haru-writer", self._open, write, idle=self._renew, idle_s=RENEW_S)
+        self._room: LogRoom
+        self._writer = DatabaseThread(
+            "haru-writer", self._open_for_writing, self._commit, idle=self._renew, idle_s=RENEW_S
+        )
         self._reader = DatabaseThread("haru-reader", self._open_for_reading, read, together=1)
         self._heads: dict[str, Head] = {}
         """Where the conversations stand that this process is moving: an append need not look it up again."""
@@ -59,6 +60,14 @@ class SQLiteStore:
 
     def _open(self) -> sqlite3.Connection:
         return opened(self.path, self._busy_timeout_s)
+
+    def _open_for_writing(self) -> sqlite3.Connection:
+        connection = self._open()
+        self._room = LogRoom(self.path)
+        return connection
+
+    def _commit(self, connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
+        commit(self._room, connection, requests)
 
     def _open_for_reading(self) -> sqlite3.Connection:
         connection = self._open()
