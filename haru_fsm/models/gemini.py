@@ -124,11 +124,8 @@ class GeminiModel:
         return (http.body if http else None) or ""
 
     async def _streamed(self, body: JSON, attempt: Attempt) -> Reply:
-        """The reply to one streamed request, told while it is being written.
-
-        What goes wrong after its end is of no account: a proxy that adds a line of its own (`data: [DONE]`), or does
-        not close as it should. Where a line cannot be read this server is asked without streams from then on.
-        """
+        """The reply to one streamed request, told while it is being written. Where a line of it cannot be read this
+        server is asked without streams from then on."""
         chunks: list[Any] = []
         try:
             async with aclosing(self._chunks(body, attempt.timeout_s)) as stream:
@@ -136,12 +133,10 @@ class GeminiModel:
                     chunks.append(chunk)
                     attempt.hear(chunk_text(chunk))
         except BaseException as error:
-            if isinstance(error, Exception):
-                if is_finished(merge_chunks(chunks)):
-                    return read_body(chunks, body)
+            finished = is_finished(merge_chunks(chunks))
+            attempt.broken_off(read_body(chunks, body), finished=finished)
+            if isinstance(error, Exception) and not finished:
                 self._streams = self._streams and _translate(error).reason is not FailureReason.UNREADABLE
-            # What had come by then is paid for, whether anybody has counted it or not.
-            attempt.spent = read_body(chunks, body).usage
             raise
         return read_body(chunks, body)
 

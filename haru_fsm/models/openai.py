@@ -148,11 +148,8 @@ async def _heard(response: AsyncAPIResponse[Any], body: JSON, attempt: Attempt) 
             async for chunk in stream:
                 chunks.append(chunk)
                 attempt.hear(chunk_text(chunk))
-    except BaseException as error:
-        if isinstance(error, Exception) and is_finished(merge_chunks(chunks)):
-            return read_chunks(chunks, body)  # whatever has gone wrong after its end
-        # What had come by then is paid for, whether anybody has counted it or not.
-        attempt.spent = read_chunks(chunks, body).usage
+    except BaseException:
+        attempt.broken_off(read_chunks(chunks, body), finished=is_finished(merge_chunks(chunks)))
         raise
     return read_chunks(chunks, body)
 

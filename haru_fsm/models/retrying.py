@@ -86,8 +86,9 @@ class Amendment:
 class Attempt:
     """One HTTP request: what it changes, how many seconds it has, who listens to the text as it is written.
 
-    `streamed`: it is worth a stream. `spent` and `begun` are kept by whoever carries it out: the tokens, as they
-    become known, count where no reply comes of it; `begun` says that some of a stream has come.
+    `streamed`: it is worth a stream. The rest is kept by whoever carries it out. `begun`: some of a stream has come;
+    `spent` are its tokens, which count where no reply comes of it; `ended` is the reply of one that has said that it is
+    over, whatever went wrong behind its end.
     """
 
     amendment: Amendment
@@ -96,11 +97,20 @@ class Attempt:
     streamed: bool = False
     spent: Usage = field(default_factory=Usage)
     begun: bool = False
+    ended: Reply | None = None
 
     def hear(self, piece: str) -> None:
         """Some more of the stream has come; `piece` is what it adds to the answer."""
         self.begun = True
         self.speech.hear(piece)
+
+    def broken_off(self, reply: Reply, *, finished: bool) -> None:
+        """The stream can be read no further. What had come by then is paid for, whether anybody has counted it or not.
+
+        `finished`: it was all. A proxy may add a line of its own, or not close as it should, or not at all.
+        """
+        self.spent = reply.usage
+        self.ended = reply if finished else None
 
 
 Asking = Callable[[Attempt], Awaitable[Reply]]
@@ -193,6 +203,7 @@ class _Work:
             reply = Problem(reason, f"no complete reply within {attempt.timeout_s:g} s", usage=attempt.spent)
         except Exception as error:
             reply = replace(self.persistence.translate(error), usage=attempt.spent)
+        reply = attempt.ended or reply
         if isinstance(reply, Problem):
             # Some servers never end a stream as they should, and answer well when they are asked without one.
             self.streams = self.streams and not (attempt.begun and reply.reason in _BROKEN_OFF)

@@ -179,9 +179,11 @@ async def test_what_a_server_adds_after_the_end_costs_nothing(chunks, after):
     assert gemini.overruns == 0
 
 
-async def test_a_connection_that_is_not_closed_as_it_should_after_the_end_costs_nothing():
-    async with BadlyClosed(events(*CHUNKS)["raw_text"]) as server:
-        model = GeminiModel("m", api_key="test", base_url=server.base_url, clock=FakeClock())
+@pytest.mark.parametrize("fault", [Fault.TRUNCATE, Fault.STALL])
+async def test_a_connection_that_is_not_closed_as_it_should_after_the_end_costs_nothing(fault):
+    limits = Limits(model_timeout_s=1 if fault is Fault.STALL else 30, http_retries=0)
+    async with BadlyClosed(events(*CHUNKS)["raw_text"], fault) as server:
+        model = GeminiModel("m", api_key="test", base_url=server.base_url, clock=FakeClock(), limits=limits)
         outcome = await model.respond(ModelRequest("", (USER,), requests_left=8, on_text=[].append))
         await model.aclose()
     assert isinstance(outcome, ModelAnswered)
@@ -189,12 +191,12 @@ async def test_a_connection_that_is_not_closed_as_it_should_after_the_end_costs_
 
 
 class BadlyClosed(LocalServer):
-    """Sends everything of a stream, and less than it has promised."""
+    """Sends everything of a stream, and less than it has promised. Then it closes the connection, or never does."""
 
-    def __init__(self, text):
+    def __init__(self, text, fault):
         async def answer(_request):
             whole = text.encode()
-            return Answer(200, {"content-type": "text/event-stream"}, (whole, b" " * len(whole)), fault=Fault.TRUNCATE)
+            return Answer(200, {"content-type": "text/event-stream"}, (whole, b" " * len(whole)), fault=fault)
 
         super().__init__(answer)
 

@@ -464,18 +464,20 @@ async def test_a_server_that_does_not_stream_is_read_all_the_same():
     assert heard == ["배송중입니다."]
 
 
-async def test_a_connection_that_is_cut_after_the_end_costs_nothing():
+@pytest.mark.parametrize("fault", [Fault.TRUNCATE, Fault.STALL])
+async def test_a_connection_that_is_cut_or_left_open_after_the_end_costs_nothing(fault):
     """The body is whole; what was promised beside it (here as much again in blanks) never comes."""
+    limits = Limits(model_timeout_s=1 if fault is Fault.STALL else 30, http_retries=0)
 
     async def answer(_request):
         whole = b"".join(
             f"data: {json.dumps(chunk)}\n\n".encode() for chunk in split_into_chunks(reply("배송중입니다."))
         )
-        return Answer(200, {"content-type": "text/event-stream"}, (whole, b" " * len(whole)), fault=Fault.TRUNCATE)
+        return Answer(200, {"content-type": "text/event-stream"}, (whole, b" " * len(whole)), fault=fault)
 
     heard = []
     async with LocalServer(answer) as server:
-        model = OpenAIModel("m", api_key=KEY, base_url=f"{server.base_url}/v1", clock=FakeClock())
+        model = OpenAIModel("m", api_key=KEY, base_url=f"{server.base_url}/v1", clock=FakeClock(), limits=limits)
         outcome = await model.respond(request(on_text=heard.append))
         await model.aclose()
     assert isinstance(outcome, ModelAnswered)
