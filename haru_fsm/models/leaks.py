@@ -71,11 +71,12 @@ def _once(texts: Sequence[str]) -> str | None:
 
 def _without_ends(text: str) -> str:
     """The text without the marks behind it that end a turn."""
+    ends = [mark for mark in _ENDS if mark != "</s>" or "<s>" not in text]  # struck through, as an old price
     end = last = len(text)
     while last:
         if text[last - 1].isspace():
             last -= 1
-        elif mark := next((each for each in _ENDS if text.endswith(each, 0, last)), None):
+        elif mark := next((each for each in ends if text.endswith(each, 0, last)), None):
             end = last = last - len(mark)
         else:
             break

@@ -44,7 +44,7 @@ class _Message:
 
     def _hear_call(self, piece: JSON) -> None:
         call, index = self._call_of(piece), piece.get("index")
-        if call is not None and _is_whole(call) and _begins_anew(call, piece):
+        if call is not None and _begins_anew(call, piece) and _is_whole(call):
             if _is_again(call, piece):
                 return
             call = _reopened(call, piece)
@@ -79,9 +79,15 @@ class _Message:
         return message
 
 
+def _arguments(function: JSON) -> str:
+    """The arguments of a call, or of a piece of one, as a text: some gateways send an object."""
+    arguments = function.get("arguments")
+    return json.dumps(arguments) if isinstance(arguments, dict) else as_text(arguments)
+
+
 def _is_whole(call: JSON) -> bool:
     """Whether the arguments of a call are complete: an object that more could only spoil."""
-    arguments = as_text(call["function"].get("arguments"))
+    arguments = _arguments(call["function"])
     if not arguments.rstrip().endswith("}"):
         return False
     try:
@@ -94,20 +100,20 @@ def _begins_anew(call: JSON, piece: JSON) -> bool:
     """Whether a piece has arguments from their beginning, or another name than the call."""
     function = as_dict(piece.get("function"))
     named = function.get("name") or call["function"].get("name")
-    return as_text(function.get("arguments")).lstrip().startswith("{") or named != call["function"].get("name")
+    return _arguments(function).lstrip().startswith("{") or named != call["function"].get("name")
 
 
 def _is_again(call: JSON, piece: JSON) -> bool:
     """Whether it is the same call under its own id, told twice."""
     function = as_dict(piece.get("function"))
-    told = (function.get("name") or call["function"].get("name"), as_text(function.get("arguments")).strip())
-    known = (call["function"].get("name"), as_text(call["function"].get("arguments")).strip())
+    told = (function.get("name") or call["function"].get("name"), _arguments(function).strip())
+    known = (call["function"].get("name"), _arguments(call["function"]).strip())
     return bool(piece.get("id")) and piece["id"] == call.get("id") and told == known
 
 
 def _reopened(call: JSON, piece: JSON) -> JSON | None:
     """The call where its arguments only held the place of those that now begin, else None."""
-    held = call["function"].get("arguments", "").strip() == "{}" and not as_dict(piece.get("function")).get("name")
+    held = _arguments(call["function"]).strip() == "{}" and not as_dict(piece.get("function")).get("name")
     if held:
         call["function"]["arguments"] = ""
     return call if held else None

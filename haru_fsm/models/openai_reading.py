@@ -9,6 +9,7 @@ models are journaled, Gemini's contents; ids stay, and a call that came without 
 from __future__ import annotations
 
 import json
+import re
 
 from haru_fsm.conversation import JSON, FailureReason, Usage
 from haru_fsm.json_safe import json_safe
@@ -37,6 +38,7 @@ PROBLEMS: dict[str, FailureReason] = {
 """What each other finish reason comes to. One that is not here is an UNKNOWN_FINISH."""
 
 _DECODER = json.JSONDecoder()
+_BLANKS = re.compile(r"[ \t\r\n]*")
 
 
 def read_text(text: str, request: JSON | None = None) -> Reply:
@@ -142,14 +144,14 @@ def _several(arguments: object) -> list[object]:
     found = _objects(arguments) if isinstance(arguments, str) else []
     if len(found) < 2:
         return [arguments]
-    return [value for at, value in enumerate(found) if value not in found[:at]]
+    return list({json.dumps(value, sort_keys=True): value for value in found}.values())
 
 
 def _objects(text: str) -> list[JSON]:
     """The JSON objects that a text consists of, one behind the other; none where it is anything else."""
     found, at = list[JSON](), 0
     try:
-        while (at := len(text) - len(text[at:].lstrip())) < len(text):
+        while (at := _past_blanks(text, at)) < len(text):
             value, at = _DECODER.raw_decode(text, at)
             if not isinstance(value, dict):
                 return []
@@ -157,6 +159,11 @@ def _objects(text: str) -> list[JSON]:
     except (ValueError, RecursionError):
         return []
     return found
+
+
+def _past_blanks(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return blanks.end() if blanks else at
 
 
 def _arguments(arguments: object) -> tuple[JSON, str]:

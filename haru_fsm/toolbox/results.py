@@ -254,7 +254,7 @@ def _row(value: Any) -> dict[Any, Any] | list[Any]:
     """The items under their names, where they have some: a namedtuple's fields, the columns of a database's row."""
     keys = getattr(value, "keys", None)
     names = list(keys()) if callable(keys) else list(getattr(value, "_fields", ()))
-    if not names or len(set(names)) < len(names):  # a join may give one name to two columns
+    if not names or not len(set(names)) == len(names) == len(value):  # a join may give one name to two columns
         return list(value)
     return dict(zip(names, value, strict=True))
 

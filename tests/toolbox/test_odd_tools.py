@@ -120,6 +120,15 @@ def test_a_row_of_a_database_keeps_the_names_of_its_columns() -> None:
     assert response(twins)["result"] == [1, 2]
 
 
+def test_keys_that_are_no_names_of_the_items_are_left_out() -> None:
+    class Sheet(list[int]):
+        def keys(self) -> list[str]:
+            return ["the lock's"]
+
+    assert response(Sheet([1, 2])) == {"result": [1, 2]}
+    assert response(((), [])) == {"result": [[], []]}
+
+
 async def test_a_refusal_that_is_returned_is_one() -> None:
     """As a success it would be an effect that took place, in the ledger and for the model."""
     tools = Tools(pay=lambda _what: NotDone("이미 발송되었습니다."))
