@@ -181,7 +181,7 @@ async def test_what_a_server_adds_after_the_end_costs_nothing(chunks, after):
 
 @pytest.mark.parametrize("fault", [Fault.TRUNCATE, Fault.STALL])
 async def test_a_connection_that_is_not_closed_as_it_should_after_the_end_costs_nothing(fault):
-    limits = Limits(model_timeout_s=1 if fault is Fault.STALL else 30, http_retries=0)
+    limits = Limits(model_timeout_s=2 if fault is Fault.STALL else 30, http_retries=0)
     async with BadlyClosed(events(*CHUNKS)["raw_text"], fault) as server:
         model = GeminiModel("m", api_key="test", base_url=server.base_url, clock=FakeClock(), limits=limits)
         outcome = await model.respond(ModelRequest("", (USER,), requests_left=8, on_text=[].append))
