@@ -71,8 +71,10 @@ class Marks(NamedTuple):
     """Size of the smallest contents that a provider refused as too large."""
     summary_failed: bool = False
     """A model was asked for a summary, and none could be used."""
-    blocked: bool = False
-    """A request was blocked, and the model has not spoken since."""
+    blocked: int = 0
+    """Requests that were blocked since the model has spoken last."""
+    heard: int = 0
+    """How many of the contents the model has spoken to: what stands in them was let through."""
 
     def moved(self, places: Mapping[int, int], compaction: Compaction) -> Marks:
         """The marks after a compaction that has moved the contents to these places."""
@@ -84,6 +86,7 @@ class Marks(NamedTuple):
             refused=min(refused, default=None),
             summary_failed=self.summary_failed or bool(compaction.failed),
             blocked=self.blocked,
+            heard=1 + max((new for old, new in places.items() if old < self.heard), default=-1),
         )
 
 
@@ -204,8 +207,7 @@ class History(NamedTuple):
         counted = None
         if event is not None:
             counted = _counted(event, history.size)
-            if history.marks.blocked:
-                history = history._replace(marks=history.marks._replace(blocked=False))
+            history = history._replace(marks=history.marks._replace(blocked=0, heard=len(history.contents)))
         return history._then(content, size_of(parts), calls, asked, counted)
 
     def _user_last(self) -> History:
@@ -259,13 +261,17 @@ class History(NamedTuple):
 
     def _blocked(self) -> History:
         """Without what has blocked the request: what was said last in it, for the rest was let through before. Where
-        the next request is blocked all the same it is something older, and all that came from outside goes."""
+        the next request is blocked all the same it may be something older, and all goes that came from outside and that
+        the model has never spoken to (an adopted history); where one more is, all of it: models differ."""
         said = [place for place in range(len(self.contents)) if self._is_from_outside(place)]
+        unheard = [place for place in said if place >= self.marks.heard]
         contents = list(self.contents)
-        for place in said if self.marks.blocked else said[-1:]:
+        for place in (said[-1:], unheard, said)[min(self.marks.blocked, 2)]:
             contents[place] = _hidden(contents[place])
         size = self.size + sum(map(size_of, contents)) - sum(map(size_of, self.contents))
-        return self._replace(contents=tuple(contents), size=size, marks=self.marks._replace(blocked=True))
+        return self._replace(
+            contents=tuple(contents), size=size, marks=self.marks._replace(blocked=self.marks.blocked + 1)
+        )
 
     def _is_from_outside(self, place: int) -> bool:
         """Whether this was said by the customer or a tool, and not by the model or by the engine's record."""

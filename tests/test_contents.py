@@ -206,6 +206,22 @@ def test_what_is_blocked_again_is_something_older_and_everything_from_outside_go
     assert check_contents(list(after.request())) == []
 
 
+def test_what_the_model_has_spoken_to_stays_however_often_a_customer_is_blocked() -> None:
+    """Who swears twice had taken all that was known of the order out of every later request."""
+    events = [MessageReceived(text="HR1 어디쯤 왔나요?"), answer("배송중입니다."), MessageReceived(text="욕")]
+    events += [BLOCKED, TICKET, MessageReceived(text="욕"), BLOCKED, TICKET]
+    contents = history(journaled([*events, MessageReceived(text="취소해 주세요")])).contents
+    said = [each["parts"][0]["text"] for each in contents if each["role"] == "user"]
+    assert said == ["HR1 어디쯤 왔나요?", BLOCKED_LINE, BLOCKED_LINE, "취소해 주세요"]
+
+
+def test_what_goes_on_being_blocked_goes_whole_whoever_has_let_it_through() -> None:
+    """Another model may have: each has a policy of its own."""
+    events = [MessageReceived(text="하나"), answer("네."), *([MessageReceived(text="둘"), BLOCKED, TICKET] * 3)]
+    said = [each["parts"][0]["text"] for each in history(journaled(events)).contents if each["role"] == "user"]
+    assert said == [BLOCKED_LINE] * 4
+
+
 def test_a_model_that_has_spoken_since_has_let_the_rest_through() -> None:
     events = [
         MessageReceived(text="하나"),
