@@ -44,8 +44,8 @@ _LIKE_INSTRUCTIONS = SchemaValidator(
     core_schema.str_schema(pattern=f"(?is){'|'.join(_PATTERNS)}".replace(r"\b", r"(?-u:\b)"))
 )
 """Looks for all of them at once, with the regular expressions of pydantic's core: they take time in proportion to the
-text, whatever it is. Python's took two seconds for three megabytes of "ignore". Their edge of a word is that of an English
-one, so that Hangul may stand beside it."""
+text, whatever it is. Python's took two seconds for three megabytes of "ignore". A word has edges as in English, so that
+Hangul may stand beside it."""
 
 
 def looks_like_instructions(text: str) -> bool:

@@ -37,24 +37,27 @@ class LogRoom:
 
     def make(self) -> None:
         """Under the write lock, before anything is written: make room where the last commit found none."""
+        if not self._used_up:
+            return
+        self._used_up = False
         try:
-            self._length = os.path.getsize(self._log)
-            if self._used_up:
-                with open(self._log, "r+b", buffering=0) as log:
-                    self._lengthen(log)
+            with open(self._log, "r+b", buffering=0) as log:
+                self._lengthen(log)
         except OSError:
             return  # no log, no space or no right to it
 
     def _lengthen(self, log: FileIO) -> None:
         if self._opened is None or not os.path.samestat(os.fstat(log.fileno()), self._opened):
             return
+        self._length = log.seek(0, os.SEEK_END)
         log.seek(max(0, self._length - FRAME_BYTES))
         if any(log.read()):  # else there is room since that commit: another process has made it, or a commit has failed
             self._length += log.write(bytes(min(self._length, MOST_ROOM_BYTES)))
 
     def look(self) -> None:
-        """After a commit: has it made the log longer? Then all room is used up."""
+        """After a commit: has the log become longer? Then all room is used up."""
         try:
-            self._used_up = os.path.getsize(self._log) > self._length
+            before, self._length = self._length, os.path.getsize(self._log)
         except OSError:
             return
+        self._used_up = self._length > before
