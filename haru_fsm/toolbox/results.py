@@ -112,6 +112,8 @@ class _Reader:
         kind = type(value)
         if kind is str:
             return value if value.isascii() else safe_text(value)
+        if kind in _OPEN:
+            return self._nested(value, value)
         if kind in _PLAIN:
             return json_safe(value)
         match value:
@@ -123,7 +125,7 @@ class _Reader:
                 return json_safe(int(value))
             case float():
                 return json_safe(float(value))
-        inside = value if kind in _OPEN else self._inside(value)
+        inside = self._inside(value)
         return self._leaf(value) if inside is None else self._nested(value, inside)
 
     def _nested(self, value: Any, inside: Any) -> Any:
