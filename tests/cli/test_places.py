@@ -34,7 +34,9 @@ def test_a_relative_database_in_a_file_is_beside_that_file(
     app.mkdir()
     (app / file).write_text(text, "utf-8")
     assert path_of(app) == app / "kept/shop.db"
-    assert path_of(app, database_url="sqlite:///mine.db") == Path("mine.db"), "the command line: where it is run"
+    assert path_of(app, database_url="sqlite:///mine.db") == Path("mine.db").absolute(), (
+        "the command line: where it is run"
+    )
     monkeypatch.setenv("HARU_DATABASE_URL", "sqlite:///ours.db")
     assert path_of(app) == Path("ours.db")
     monkeypatch.setenv("HARU_DATABASE_URL", "sqlite:////var/ours.db")
