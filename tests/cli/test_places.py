@@ -38,7 +38,7 @@ def test_a_relative_database_in_a_file_is_beside_that_file(
         "the command line: where it is run"
     )
     monkeypatch.setenv("HARU_DATABASE_URL", "sqlite:///ours.db")
-    assert path_of(app) == Path("ours.db")
+    assert path_of(app) == Path("ours.db").absolute()
     monkeypatch.setenv("HARU_DATABASE_URL", "sqlite:////var/ours.db")
     assert path_of(app) == Path("/var/ours.db")
 
