@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from haru_fsm.conversation import Answer, ApprovalRequested, Event, ModelEvent, Resumed, Step, ToolsRequested, Trip
+from haru_fsm.conversation import (
+    COST_DIGITS,
+    Answer,
+    ApprovalRequested,
+    Event,
+    ModelEvent,
+    Resumed,
+    Step,
+    ToolsRequested,
+    Trip,
+)
 from haru_fsm.guards.guard import Counted, Guard
 from haru_fsm.progress import by_model
 
@@ -166,17 +176,19 @@ class CostBudget(Guard):
         return 0.0
 
     def fold(self, memo: float, step: Step) -> float:
-        return memo + self._cost(step.event)
+        return self._sum(memo, step.event)
 
     def judge(self, memo: float, event: Event) -> Trip | None:
-        spent = memo + self._cost(event)
+        spent = self._sum(memo, event)
         if spent < self.usd:
             return None
         return self.trip(spent, f"${spent:.4f} were spent, the limit is ${self.usd:.4f}", self.usd)
 
     @staticmethod
-    def _cost(event: Event) -> float:
-        return event.usage.cost_usd or 0.0 if by_model(event) else 0.0
+    def _sum(memo: float, event: Event) -> float:
+        # Ten times 0.1 is 1.0 here, as in `Run.usage`: the noise of adding floats must not open a spent budget.
+        cost = event.usage.cost_usd if by_model(event) else None
+        return round(memo + cost, COST_DIGITS) if cost else memo
 
 
 @dataclass(frozen=True)

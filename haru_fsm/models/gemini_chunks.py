@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from haru_fsm.conversation import JSON
-from haru_fsm.models.replies import as_dict, as_list
+from haru_fsm.models.replies import as_dict, as_list, counts_so_far
 
 _FINAL_ON_CANDIDATE = ("finishReason", "finishMessage", "citationMetadata", "safetyRatings", "continuationToken")
-_COUNTS = frozenset({"promptTokenCount", "candidatesTokenCount", "totalTokenCount"})
-"""Each chunk that counts counts all that was spent so far; some say only how the traffic is paid for."""
+_COUNTS = ("promptTokenCount", "thoughtsTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount")
+_TOTAL = "totalTokenCount"
 
 
 def merge_chunks(chunks: Iterable[object]) -> JSON:
@@ -23,7 +23,7 @@ def merge_chunks(chunks: Iterable[object]) -> JSON:
     parts: list[object] = []
     for chunk in map(as_dict, chunks):
         body.update({key: value for key, value in chunk.items() if key not in ("candidates", "usageMetadata")})
-        if (usage := as_dict(chunk.get("usageMetadata"))).keys() & _COUNTS:
+        if usage := counts_so_far(as_dict(body.get("usageMetadata")), chunk.get("usageMetadata"), _COUNTS, _TOTAL):
             body["usageMetadata"] = usage
         if (latest := _first_candidate(chunk)) is None:
             continue

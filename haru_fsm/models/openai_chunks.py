@@ -15,7 +15,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from haru_fsm.conversation import JSON
-from haru_fsm.models.replies import as_dict, as_list, as_text
+from haru_fsm.models.replies import as_dict, as_list, as_text, counts_so_far
+
+_COUNTS = ("prompt_tokens", "completion_tokens")
+_TOTAL = "total_tokens"
 
 
 @dataclass(slots=True)
@@ -139,11 +142,15 @@ def delta_text(content: object) -> str:
 
 
 def merge_chunks(chunks: Iterable[object]) -> JSON:
-    """One body out of many. `usage` comes last, mostly in a chunk without choices; some gateways count in each."""
+    """One body out of many. `usage` comes last, mostly in a chunk without choices; some gateways count in each, or the
+    prompt in the first."""
     body: JSON = {}
     message, choice, heard = _Message(), dict[str, object](), False
     for chunk in map(as_dict, chunks):
-        body.update({key: value for key, value in chunk.items() if key != "choices" and value is not None})
+        told = ((key, value) for key, value in chunk.items() if key not in ("choices", "usage") and value is not None)
+        body.update(told)
+        if usage := counts_so_far(as_dict(body.get("usage")), chunk.get("usage"), _COUNTS, _TOTAL):
+            body["usage"] = usage
         if (latest := first_choice(chunk)) is None:
             continue
         heard = True

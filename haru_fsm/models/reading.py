@@ -123,12 +123,14 @@ def read_usage(body: object) -> Usage | None:
     """The tokens that a reply, or one chunk of it, counts; None where it counts none.
 
     `totalTokenCount` is the sum of the four kinds (so in all of 920 recorded counts). Where it says more than they
-    do, the difference is charged as answer: a kind of token that is not known here costs money all the same.
+    do, the difference is charged as answer: a kind of token that is not known here costs money all the same. No more
+    of the prompt can have come out of a cache than there was.
     """
     counts = as_dict(as_dict(body).get("usageMetadata"))
+    prompt = as_count(counts.get("promptTokenCount"))
     usage = Usage(
-        prompt=as_count(counts.get("promptTokenCount")),
-        cached=as_count(counts.get("cachedContentTokenCount")),
+        prompt=prompt,
+        cached=min(prompt, as_count(counts.get("cachedContentTokenCount"))),
         thoughts=as_count(counts.get("thoughtsTokenCount")),
         tool=as_count(counts.get("toolUsePromptTokenCount")),
         answer=as_count(counts.get("candidatesTokenCount")),

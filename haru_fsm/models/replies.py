@@ -5,6 +5,7 @@ formats (`reading.py` for Gemini, `openai_reading.py`) and the one who insists o
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,3 +112,17 @@ def as_count(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**15:
         return value
     return 0
+
+
+def counts_so_far(before: JSON, latest: object, parts: Sequence[str], total: str) -> JSON:
+    """The tokens that a stream has counted, after one more of its chunks.
+
+    Whoever counts in a chunk counts all that was spent until then. So what a later chunk leaves out, or has 0 for,
+    stays as it was, unless its own `parts` come to the `total` that it names: then it is the whole.
+    """
+    said = {key: value for key, value in as_dict(latest).items() if as_count(value) or as_dict(value)}
+    if not any(as_count(value) for value in said.values()):
+        return before
+    whole = sum(as_count(said.get(part)) for part in parts) == as_count(said.get(total))
+    older = {} if whole else {key: value for key, value in before.items() if key != total}
+    return older | said

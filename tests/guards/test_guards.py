@@ -145,6 +145,14 @@ def test_unknown_prices_cost_nothing() -> None:
     )
 
 
+def test_money_that_is_spent_to_the_cent_is_spent() -> None:
+    tenth = calls(("f", {}), usage=Usage(cost_usd=0.1))
+    assert judged(CostBudget(1.0), journal(*[tenth] * 8), tenth) is None
+    trip = judged(CostBudget(1.0), journal(*[tenth] * 9), tenth)
+    assert trip is not None
+    assert trip.figure == 1.0
+
+
 # -- circles
 
 

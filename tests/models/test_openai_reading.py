@@ -234,6 +234,22 @@ def test_tokens_are_counted_once(counts, expected):
     assert not usage.estimated
 
 
+@pytest.mark.parametrize(
+    ("counted", "expected"),
+    [
+        ([{"prompt_tokens": 900, "completion_tokens": 1, "total_tokens": 901}, {"completion_tokens": 9}], (900, 9)),
+        ([{"prompt_tokens": 900}, {"completion_tokens": 9, "total_tokens": 909}], (900, 9)),
+        ([{"prompt_tokens": 900, "completion_tokens": 9}, {"prompt_tokens": 0, "total_tokens": 0}], (900, 9)),
+        ([{"prompt_tokens": 900, "completion_tokens": 9}, None], (900, 9)),
+    ],
+)
+def test_what_a_stream_has_counted_stays_counted(counted, expected):
+    said = [{"choices": [{"index": 0, "delta": {"content": "네"}, "finish_reason": "stop"}]}, {"choices": []}]
+    chunks = [{**chunk, "usage": usage} for chunk, usage in zip(said, counted, strict=True)]
+    usage = read_chunks(chunks).usage
+    assert (usage.prompt, usage.answer, usage.estimated) == (*expected, False)
+
+
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0}, "none", []])
 def test_missing_usage_is_estimated_and_marked(usage):
     body = reply("배송중입니다.") | {"usage": usage}

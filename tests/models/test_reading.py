@@ -291,7 +291,51 @@ def test_the_chunks_of_a_stream_are_one_reply():
         {"text": "중입니다."},
         {"text": "", "thoughtSignature": "AQID"},
     ]
-    assert (read.usage.prompt, read.usage.thoughts, read.usage.answer) == (5, 0, 7)  # the last count is the whole
+    assert (read.usage.prompt, read.usage.thoughts, read.usage.answer) == (5, 3, 7)  # what was thought stays thought
+
+
+@pytest.mark.parametrize(
+    ("counted", "expected"),
+    [
+        ([{"promptTokenCount": 900, "totalTokenCount": 900}, {"candidatesTokenCount": 7}], (900, 0, 7)),
+        ([{"promptTokenCount": 900}, {"candidatesTokenCount": 7, "totalTokenCount": 907}], (900, 0, 7)),
+        (
+            # The last count is the whole, and has the thoughts of the first in its answer.
+            [
+                {"promptTokenCount": 5, "thoughtsTokenCount": 3, "totalTokenCount": 8},
+                {"promptTokenCount": 5, "candidatesTokenCount": 10, "totalTokenCount": 15},
+            ],
+            (5, 0, 10),
+        ),
+        (
+            [
+                {"promptTokenCount": 5, "thoughtsTokenCount": 3, "totalTokenCount": 8},
+                {"promptTokenCount": 5, "thoughtsTokenCount": 3, "candidatesTokenCount": 7, "totalTokenCount": 15},
+            ],
+            (5, 3, 7),
+        ),
+        (
+            [{"promptTokenCount": 5, "candidatesTokenCount": 7}, {"promptTokenCount": 0, "totalTokenCount": 0}],
+            (5, 0, 7),
+        ),
+        ([{"promptTokenCount": 5, "candidatesTokenCount": 7}, {"trafficType": "ON_DEMAND"}], (5, 0, 7)),
+        ([{"promptTokenCount": 5, "candidatesTokenCount": 7}, None], (5, 0, 7)),
+    ],
+)
+def test_what_a_stream_has_counted_stays_counted(counted, expected):
+    last = len(counted) - 1
+    chunks = [
+        {**reply("네", finish="STOP" if place == last else None), "usageMetadata": counts}
+        for place, counts in enumerate(counted)
+    ]
+    usage = usable(chunks).usage
+    assert (usage.prompt, usage.thoughts, usage.answer, usage.estimated) == (*expected, False)
+
+
+def test_no_more_of_a_prompt_was_cached_than_there_was():
+    usage = read_usage({"usageMetadata": {"promptTokenCount": 10, "cachedContentTokenCount": 500}})
+    assert usage is not None
+    assert (usage.prompt, usage.cached) == (10, 10)
 
 
 def test_a_stream_that_does_not_say_that_it_is_over_was_cut():
