@@ -241,6 +241,7 @@ def test_tokens_are_counted_once(counts, expected):
         ([{"prompt_tokens": 900}, {"completion_tokens": 9, "total_tokens": 909}], (900, 9)),
         ([{"prompt_tokens": 900, "completion_tokens": 9}, {"prompt_tokens": 0, "total_tokens": 0}], (900, 9)),
         ([{"prompt_tokens": 900, "completion_tokens": 9}, None], (900, 9)),
+        ([{"prompt_tokens": 900, "completion_tokens": 9}, {"prompt_tokens_details": {"cached_tokens": 0}}], (900, 9)),
     ],
 )
 def test_what_a_stream_has_counted_stays_counted(counted, expected):
