@@ -10,7 +10,8 @@ call keeps its response. Where that is not enough, the oldest groups are replace
 What holds of every plan, and is relied upon:
 
 * The first content, whatever `stays` names (the latest message, calls in doubt), the last group, and a call without a
-  response are left as they are.
+  response are left as they are. Only after a refusal is the first one cut short, where it is not the latest message: a
+  request can never fit that begins with more than fits.
 * The outcome is shorter, by a sixteenth at least: compaction that gains nothing would only cost the provider's cache.
 * What was cut once is not cut again: a plan for the outcome of a plan is none, until more has come.
 * The same contents give the same plan, in any process. It is journaled with the reply that came of it, by positions
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 
 from haru_fsm.conversation import JSON, Compaction
 from haru_fsm.digest import ids_of, lines_of, read_record, record, shortened, summary
-from haru_fsm.toolbox.cutting import cut_for_model, size_of
+from haru_fsm.toolbox.cutting import cut_for_model, cut_text, size_of
 
 WORTH = 16
 """One part in so many has to be saved."""
@@ -32,6 +33,9 @@ LEAST_RECORD, MOST_RECORD = 2_000, 60_000
 """Bounds of a record's size in bytes."""
 BESIDE_LINES = 800
 """Bytes that a record has beside its lines, about: its first line, and ids."""
+LEFT_OUT = "(An attachment was here. It is too large to be shown again.)"
+BYTES_PER_CHAR = 4
+"""Of UTF-8, at most."""
 TRANSCRIPT_SCALE = 8
 """How much more of each text a model reads that is to summarise it."""
 
@@ -74,7 +78,7 @@ def plan(contents: Sequence[JSON], stays: Collection[int], room: Room, *, record
     before = sum(map(size_of, contents))
     if not old and room.recent_chars is None:
         return None
-    planned = _noted(contents, old, room)
+    planned = _noted(contents, old, room, first=0 not in stays)
     sizes = _sizes(contents, planned)
     if sum(sizes) > room.aim and old:
         planned = _digested(contents, old[: _enough(contents, old, sizes, room)], planned, room, recorded)
@@ -108,10 +112,10 @@ def _has(content: JSON, what: str) -> bool:
     return any(what in part for part in content["parts"])
 
 
-def _noted(contents: Sequence[JSON], old: Sequence[Group], room: Room) -> Compaction:
-    """Every old result becomes a note."""
-    until = old[-1].stop if old else 0
-    return Compaction(until=until, kept=_kept(old, until), recent_chars=room.recent_chars)
+def _noted(contents: Sequence[JSON], old: Sequence[Group], room: Room, *, first: bool) -> Compaction:
+    """Every old result becomes a note. `first`: the first content may be cut, where recent results are."""
+    until, chars = old[-1].stop if old else 0, room.recent_chars
+    return Compaction(until=until, kept=_kept(old, until), recent_chars=chars, first_chars=chars if first else None)
 
 
 def _kept(old: Sequence[Group], until: int) -> tuple[int, ...]:
@@ -203,11 +207,21 @@ def shorter(contents: Sequence[JSON], planned: Compaction) -> tuple[tuple[JSON, 
 
 
 def _cut(content: JSON, position: int, planned: Compaction) -> JSON:
+    if position == 0 and planned.first_chars is not None:
+        return {**content, "parts": [_begun(part, planned.first_chars) for part in content["parts"]]}
     if position in planned.kept:
         return content
     if position < planned.until:
         return _with_notes(content, None)
     return content if planned.recent_chars is None else _with_notes(content, planned.recent_chars)
+
+
+def _begun(part: JSON, chars: int) -> JSON:
+    """The beginning of a text; of anything else that is too long, that it was there."""
+    text = part.get("text")
+    if isinstance(text, str):
+        return part if len(text) <= chars else {**part, "text": cut_text(text, chars - 1) + "…"}
+    return part if size_of(part) <= chars * BYTES_PER_CHAR else {"text": LEFT_OUT}
 
 
 def _with_notes(content: JSON, chars: int | None) -> JSON:

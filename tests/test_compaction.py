@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from haru_fsm.compaction import Room, plan, shorter, transcript, with_summary
+from haru_fsm.compaction import LEFT_OUT, Room, plan, shorter, transcript, with_summary
 from haru_fsm.contents import BLOCKED_LINE, History, written_at
 from haru_fsm.conversation import (
     Compaction,
@@ -88,7 +88,8 @@ def test_messages_and_doubts_stay_as_they_are(events, room) -> None:
     if found is None:
         return
     left = history.compacted(found)
-    assert left.contents[0] == history.contents[0]
+    if found.first_chars is None:
+        assert left.contents[0] == history.contents[0]
     assert left.contents[left.marks.message] == history.contents[history.marks.message]
     assert left.marks.doubtful.keys() == history.marks.doubtful.keys()
     for call, place in left.marks.doubtful.items():
@@ -267,6 +268,26 @@ def test_after_a_refusal_recent_results_are_cut_as_well() -> None:
     assert found.after < 3_000
     left, _ = shorter(contents, found)
     assert "Cut: 50,013 characters" in left[2]["parts"][0]["functionResponse"]["response"]["note"]
+
+
+def test_after_a_refusal_the_first_turn_is_cut_unless_it_is_the_latest_message() -> None:
+    picture = {"inlineData": {"mimeType": "image/png", "data": "A" * 40_000}}
+    contents = [
+        {"role": "user", "parts": [{"text": "가" * 20_000}, {"text": "짧은 글"}, picture]},
+        {"role": "model", "parts": [{"text": "네"}]},
+        {"role": "user", "parts": [{"text": "또"}]},
+    ]
+    room = Room(aim=0, keep_recent=1, recent_chars=2_000)
+    found = plan(contents, (2,), room, recorded=False)
+    assert found is not None
+    left, _ = shorter(contents, found)
+    text, short, attached = (part["text"] for part in left[0]["parts"])
+    assert (text, short, attached) == ("가" * 1_999 + "…", "짧은 글", LEFT_OUT)
+    assert found.after == sum(map(size_of, left))
+    assert plan(left, (2,), room, recorded=bool(found.record)) is None, "cut once is enough"
+    first_is_latest = plan(contents[:2], (0,), room, recorded=False)
+    assert first_is_latest is None
+    assert plan(contents, (2,), Room(aim=0, keep_recent=1), recorded=False) is None, "nobody has refused it"
 
 
 # --------------------------------------------------------------------------- a summary

@@ -88,6 +88,8 @@ class Compaction(Frozen):
     """What the model reads in the place of what was replaced."""
     recent_chars: int | None = None
     """Characters that each result from `until` on may still have; None: they were left alone."""
+    first_chars: int | None = None
+    """Characters that each text of the first content may still have; None: it was left alone."""
     seq: int = 0
     """The last step of which something was cut."""
     before: int = 0

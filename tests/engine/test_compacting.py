@@ -285,6 +285,19 @@ async def test_what_cannot_be_made_to_fit_ends_in_a_ticket_after_two_requests() 
     assert check_contents(list(_sent_again(record.steps, Limits())[-1])) == []
 
 
+async def test_a_first_message_that_was_too_large_does_not_spoil_the_conversation() -> None:
+    model = Window(9_000, ["네.", "네, 또요."])
+    async with engine(model) as haru:
+        first = await haru.ask("가" * 5_000, customer_id="C1")
+        second = await haru.ask("네?", customer_id="C1", conversation_id=first.conversation_id)
+        third = await haru.ask("고마워요", customer_id="C1", conversation_id=first.conversation_id)
+        record = await haru.store.load(first.conversation_id)
+    assert (first.state, second.state, second.steps) == ("ESCALATE_TICKET", "DONE", 2)
+    assert (third.state, third.steps) == ("DONE", 1), "it stays cut"
+    assert first.ticket.ticket_id in str(model.requests[-1].contents), "what the customer was told is still there"
+    assert check_contents(list(_sent_again(record.steps, Limits())[-1])) == []
+
+
 @pytest.mark.parametrize("limits", [{"max_steps": 6}, {"model_retries": 0}])
 async def test_a_second_try_is_charged_like_a_re_ask(limits) -> None:
     model = Window(8_000, looking(6))
