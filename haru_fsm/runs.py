@@ -29,6 +29,10 @@ from haru_fsm.conversation import (
 from haru_fsm.tickets import HELD_NOTICE, HOLDING_NOTICE, WAITING_NOTICE, WORKING_NOTICE, ticket_key
 
 
+_ON_THE_WAY = {WAITING_NOTICE: "waiting", HOLDING_NOTICE: "holding", WORKING_NOTICE: "working"}
+"""What a reply is called that tells of no ending yet."""
+
+
 class Run(Frozen):
     """One run: from a customer's message to its ending. The same journal always gives the same Run."""
 
@@ -41,7 +45,8 @@ class Run(Frozen):
     answer: str
     """What the customer reads, whatever the ending; empty where a history was adopted that ends without an answer."""
     reply_id: str
-    """The same for the same reply, so that a channel can drop a second delivery."""
+    """The same for the same reply, so that a channel can drop a second delivery; a notice on the way to the run's ending
+    has one of its own, or the ending would be dropped for it."""
     ticket: Ticket | None = None
     """The ticket that it ended in, or that a tool of it has filed (or added to) on the way to an answer."""
     stopped_by: Trip | None = None
@@ -67,15 +72,17 @@ def run_of(conversation: Conversation, number: int | None = None) -> Run:
     last = steps[-1]
     waiting = awaited(steps)
     replies = [step.event.reply for step in steps if isinstance(step.event, TicketClosed)]
+    answer = replies[-1] if replies else WAITING_NOTICE if waiting else _answer(steps)
+    finished = last.rests and not last.pauses
     run_id = ticket_key(conversation.conversation_id, wanted)
-    reply = f"reply/{len(replies)}" if replies else "waiting" if waiting else "reply"
+    reply = f"reply/{len(replies)}" if replies else "reply" if finished else _ON_THE_WAY.get(answer, "reply")
     return Run(
         run_id=run_id,
         conversation_id=conversation.conversation_id,
         customer_id=conversation.customer_id,
         state=last.state,
-        finished=last.rests and not last.pauses,
-        answer=replies[-1] if replies else WAITING_NOTICE if waiting else _answer(steps),
+        finished=finished,
+        answer=answer,
         reply_id=f"{run_id}/{reply}",
         ticket=_ticket(steps),
         stopped_by=stopped_by(steps),

@@ -81,7 +81,7 @@ class StoreDesk:
             rehearsal=session.rehearsal,
         )
         if self._loop is not None:
-            ticket = self._ask_blocking(self._loop, ticket).model_copy(update={"summary": ticket.summary})
+            ticket = self._ask_blocking(self._loop, ticket)
         self._open = self._store.file_ticket(ticket)
         return self._open
 
@@ -109,7 +109,8 @@ class StoreDesk:
             filed: Any = await _called(self._elsewhere.open, ticket)
         if not isinstance(filed, Ticket) or filed.key != ticket.key or not filed.ticket_id.strip():
             raise ValueError(f"the desk was asked for the ticket of {ticket.key} and gave {filed!r}")
-        return known or filed
+        # What the desk has made of the summary is its own: what was said is kept here.
+        return known or filed.model_copy(update={"summary": ticket.summary})
 
 
 async def _called(open_: Callable[[Ticket], Any], ticket: Ticket) -> Any:

@@ -24,7 +24,7 @@ from haru_fsm.session import Session
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.local_http import Answer, Fault, LocalServer, Request
-from haru_fsm.tickets import HELD_NOTICE, HOLDING_NOTICE, TicketDesk
+from haru_fsm.tickets import HELD_NOTICE, HOLDING_NOTICE, TicketDesk, notice
 from tests.engine.shopless import Tools, bare, engine
 
 FILE = [("create_ticket", {"summary": "환불을 원함"})]
@@ -231,6 +231,7 @@ async def test_while_the_desk_is_down_nobody_waits_for_it_and_who_comes_next_is_
     async with asyncio.timeout(30):
         again = await haru.ask("하나", **one)
         assert (again.finished, again.answer, again.run_id) == (False, HOLDING_NOTICE, waiting.run_id)
+        assert again.reply_id == waiting.reply_id
         with pytest.raises(ConversationBusy, match="ticket desk"):
             await haru.ask("둘", **two)
         record = await haru.store.load("c-1")
@@ -238,7 +239,9 @@ async def test_while_the_desk_is_down_nobody_waits_for_it_and_who_comes_next_is_
         assert [step.event.kind for step in record.steps[2:]] == ["resumed", "resumed"], "one for each who came"
         desk.there = True
         assert (await haru.ask("둘", **two)).run_id == "c-1/2"
-        assert (await haru.ask("하나", **one)).ticket is not None
+        ended = await haru.ask("하나", **one)
+        assert ended.ticket is not None
+        assert ended.reply_id != waiting.reply_id, "a channel must not drop the number for the notice before it"
 
 
 async def test_the_notice_of_a_run_that_waits_for_the_desk_is_not_told_for_another_message() -> None:
@@ -275,6 +278,22 @@ async def test_a_message_that_is_kept_stays_so_while_the_desk_is_down() -> None:
         assert (again.answer, again.reply_id) == (HELD_NOTICE, kept.reply_id)
         desk.there = True
         assert (await haru.ask("둘", **two)).run_id == "c-1/2"
+
+
+class Brief:
+    """A desk that keeps the first letters of a summary, as help desks do with a subject."""
+
+    def open(self, ticket: Ticket) -> Ticket:
+        return ticket.model_copy(update={"summary": ticket.summary[:10]})
+
+
+async def test_a_new_ticket_is_told_as_new_whatever_the_desk_makes_of_its_summary() -> None:
+    haru = desked([], desk=Brief())
+    run = await haru.ask("도와주세요", customer_id="C1")
+    (stored,) = await haru.store.tickets()
+    assert run.answer == notice(stored.ticket)
+    assert "도와주세요" in stored.ticket.summary
+    assert stored.notes == ()
 
 
 async def test_a_later_run_adds_to_the_ticket_at_the_desk() -> None:
