@@ -22,6 +22,8 @@ from haru_fsm.late import LateWrites
 from haru_fsm.stores import LedgerEntry, Outcome, Started, Store
 
 IN_DOUBT_NOTE = "Do not call it again and do not claim that it worked or failed: a person will look into it."
+LEAST_S = 0.001
+"""Seconds in which nothing can be done any more."""
 REPEATED_NOTE = (
     "Not run again: the same call was already made while answering this message, and this is what came of it. "
     "Use it, or answer."
@@ -93,7 +95,8 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """Runs calls for one run of one conversation. `left_s` tells what is left of the run's deadline in seconds."""
+    """Runs calls for one run of one conversation. `left_s` tells what is left of the run's deadline in seconds, at
+    least LEAST_S."""
 
     tools: toolbox.Toolbox
     ledger: Ledger
@@ -168,6 +171,8 @@ class Executor:
             return self._from_ledger(call, entry.outcome)
         if call.tool is None or isinstance(call.prepared, toolbox.Refused):
             return _refused(call)
+        if (late := self._late(call)) is not None:
+            return late
         outcome = await self._run(call.tool, call.prepared, call.key, None)
         status = ResultStatus.DONE if outcome.kind == "returned" else ResultStatus.FAILED
         return self._result(call, status, outcome.response, outcome.took_ms)
@@ -182,7 +187,7 @@ class Executor:
             return self._rehearse(call, digest, self.rehearsed)
         if call.key not in self.ledger.entries:
             # Not begun before a crash: then, and only then, another call or a person may stand in its way.
-            stopped = self._repeated(call, digest) or self._held_up(call, call.tool, call.prepared)
+            stopped = self._repeated(call, digest) or self._held_up(call, call.tool, call.prepared) or self._late(call)
             if stopped is not None:
                 return stopped
         decision = decide(self.ledger.entries.get(call.key), accepts_key=call.tool.accepts_key)
@@ -232,6 +237,15 @@ class Executor:
             return _changed(doubtful, ran=False)
         response = {**entry.outcome.response, "note": REPEATED_NOTE}
         return _changed(self._result(call, entry.outcome.status, response, 0), repeated=True, ran=False)
+
+    def _late(self, call: _Call) -> ToolResult | None:
+        """Not begun, where the run's time is over: an effect that is given up at once would be in doubt for certain."""
+        left = self.left_s()
+        if left is None or left > LEAST_S:
+            return None
+        response = {"error": f"{call.asked.name} was not run: the time for this message is over."}
+        status = ResultStatus.NOT_DONE if call.has_effect else ResultStatus.FAILED
+        return _changed(self._result(call, status, response, 0), ran=False)
 
     async def _claim(self, call: _Call, digest: str) -> Decision:
         assert call.tool is not None

@@ -28,7 +28,6 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.tickets import HELD_NOTICE, HOLDING_NOTICE, WAITING_NOTICE, WORKING_NOTICE, ticket_key
 
-
 _ON_THE_WAY = {WAITING_NOTICE: "waiting", HOLDING_NOTICE: "holding", WORKING_NOTICE: "working"}
 """What a reply is called that tells of no ending yet."""
 
@@ -45,8 +44,8 @@ class Run(Frozen):
     answer: str
     """What the customer reads, whatever the ending; empty where a history was adopted that ends without an answer."""
     reply_id: str
-    """The same for the same reply, so that a channel can drop a second delivery; a notice on the way to the run's ending
-    has one of its own, or the ending would be dropped for it."""
+    """The same for the same reply, so that a channel can drop a second delivery. A notice on the way to the ending has
+    one of its own, or the ending would be dropped for it."""
     ticket: Ticket | None = None
     """The ticket that it ended in, or that a tool of it has filed (or added to) on the way to an answer."""
     stopped_by: Trip | None = None

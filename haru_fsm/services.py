@@ -22,7 +22,7 @@ from haru_fsm.conversation import (
     has_last_word,
 )
 from haru_fsm.errors import DeskUnavailable
-from haru_fsm.execution import Executor, Ledger
+from haru_fsm.execution import LEAST_S, Executor, Ledger
 from haru_fsm.foreign import in_words
 from haru_fsm.limits import Limits
 from haru_fsm.models import Model, ModelRequest
@@ -128,7 +128,7 @@ class Services:
         """Seconds left of the run's deadline, or None."""
         if self.limits.deadline_s is None:
             return None
-        return max(0.001, self.limits.deadline_s - self.progress(conversation).took_ms / 1000)
+        return max(LEAST_S, self.limits.deadline_s - self.progress(conversation).took_ms / 1000)
 
     # -- acting
 
@@ -160,7 +160,7 @@ class Services:
         left = self.left_s(conversation)
 
         def left_s() -> float | None:
-            return None if left is None else max(0.001, left - (self.clock.monotonic() - began))
+            return None if left is None else max(LEAST_S, left - (self.clock.monotonic() - began))
 
         return Executor(
             tools=self.tools,

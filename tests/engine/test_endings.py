@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from haru_fsm import Limits
 from haru_fsm.certificate import certify
-from haru_fsm.conversation import FailureReason, ModelAnswered, ModelFailed, TicketOpened, Usage
+from haru_fsm.clock import FakeClock
+from haru_fsm.conversation import FailureReason, ModelAnswered, ModelFailed, TicketOpened, Usage, executed
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
 from haru_fsm.testing.strict import check_contents
 from tests.engine.shopless import Tools, bare, broken, engine, not_done
@@ -143,3 +144,25 @@ def test_the_default_table_is_certified() -> None:
     certificate = certify(bare(Limits()).workflow, limits=Limits())
     assert certificate.model_requests.value == 8
     assert certificate.tool_calls.value == 40
+
+
+async def test_what_there_is_no_time_for_is_not_begun_and_so_is_in_no_doubt() -> None:
+    clock = FakeClock()
+    tools = Tools(look=lambda what: clock.advance(10) if what == "A" else "never")
+    asked = [("look", {"what": "A"}), ("pay", {"what": "B"}), ("look", {"what": "C"})]
+    async with engine(ScriptedModel([asked, "네."]), tools=tools, clock=clock, deadline_s=5) as haru:
+        done = await haru.ask("B 내 주세요", customer_id="C1")
+        record = await haru.store.load(done.conversation_id)
+    assert dict(tools.runs) == {"look(A)": 1}
+    assert record is not None
+    assert record.ledger == {}
+    results = [result for _, _, result in executed(record.steps)]
+    assert [(result.status, result.ran) for result in results] == [
+        ("done", True),
+        ("not_done", False),
+        ("failed", False),
+    ]
+    assert done.stopped_by is not None
+    assert done.stopped_by.guard == "Deadline(5.0)"
+    assert done.ticket is not None
+    assert '요청되었으나 실행하지 않은 일: pay({"what": "B"}); look({"what": "C"})' in done.ticket.summary
