@@ -43,7 +43,7 @@ from haru_fsm.ids import checked
 from haru_fsm.json_safe import json_safe, safe_text
 from haru_fsm.models import Model
 from haru_fsm.runs import Piece, Run, run_of
-from haru_fsm.stores import Outcome, Store, Summary
+from haru_fsm.stores import Outcome, Record, Store, Summary
 from haru_fsm.tickets import TicketDesk
 from haru_fsm.visible import is_blank
 from haru_fsm.worker import Parts, Watcher
@@ -198,6 +198,19 @@ class Engine:
         reply = safe_text(reply).strip()
         if is_blank(reply):
             raise SettingsError("The reply is empty. Say what the customer is to read.")
+        closed = TicketClosed(ticket_id=ticket_id, reply=reply)
+        while True:
+            record = await self._with_open_ticket(ticket_id)
+            try:
+                return await self._conversations.worker(record, None).take(closed)
+            except ConversationMoved:
+                now = await self._conversations.load(record.summary.conversation_id)
+                if now.summary.seq == record.summary.seq:
+                    raise
+                # A message came at the same moment, or somebody else has closed it: looked at again, that is told.
+
+    async def _with_open_ticket(self, ticket_id: str) -> Record:
+        """The resting conversation of an open ticket. Raises UnknownTicket, ConversationBusy."""
         stored = await self.store.tickets(open_only=True)
         ticket = next((one.ticket for one in stored if one.ticket.ticket_id == ticket_id), None)
         if ticket is None:
@@ -207,8 +220,7 @@ class Engine:
             raise ConversationBusy(
                 f"Conversation {ticket.conversation_id}: a run is still going on. Close the ticket when it has ended."
             )
-        worker = self._conversations.worker(record, None)
-        return await worker.take(TicketClosed(ticket_id=ticket_id, reply=reply))
+        return record
 
     # -- approvals
 
@@ -228,7 +240,8 @@ class Engine:
         """A person does not agree to one waiting call. The model reads that, and the reason. Raises as `approve`."""
         return await self._decide(conversation_id, call, watch, approved=False, by=by, reason=safe_text(reason).strip())
 
-    async def _decide(self, conversation_id: str, call: str, watch: Watcher | None, **decision: Any) -> Run:
+    async def _decide(self, conversation_id: str, call: str, watch: Watcher | None, *, by: str, **decision: Any) -> Run:
+        decision["by"] = safe_text(by).strip()
         while True:
             record = await self._conversations.at_rest(conversation_id, watch)
             asked = waiting_for(conversation_id, record.steps, call)

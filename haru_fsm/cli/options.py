@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from haru_fsm.ids import checked
 
 AppFolder = Annotated[
     Path | None,
@@ -48,8 +51,30 @@ MaxSteps = Annotated[
     ),
 ]
 Customer = Annotated[str, typer.Option("--customer", metavar="ID", help="The customer's number, such as C003.")]
+
+
+def _an_id(what: str) -> Callable[[str | None], str | None]:
+    """Refuses what no conversation can have: whoever asks for it is not told that there are none."""
+    return lambda given: checked(what, given) if given is not None else None
+
+
 MaybeCustomer = Annotated[
-    str | None, typer.Option("--customer", metavar="ID", help="Only what belongs to this customer.")
+    str | None,
+    typer.Option(
+        "--customer",
+        metavar="ID",
+        help="Only what belongs to this customer.",
+        callback=_an_id("customer's number"),
+    ),
+]
+OfConversation = Annotated[
+    str | None,
+    typer.Option(
+        "--conversation",
+        metavar="ID",
+        help="Only those of this conversation.",
+        callback=_an_id("conversation's id"),
+    ),
 ]
 ToConversation = Annotated[
     str | None,

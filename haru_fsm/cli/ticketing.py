@@ -18,16 +18,13 @@ if TYPE_CHECKING:
     from haru_fsm.stores import StoredTicket
 
 OnlyOpen = Annotated[bool, typer.Option("--open", help="Only those that nobody has answered yet.")]
-Conversation = Annotated[
-    str | None, typer.Option("--conversation", metavar="ID", help="Only those of this conversation.")
-]
 TicketId = Annotated[str, typer.Argument(metavar="TICKET", help="The ticket's number; `haru tickets` lists them.")]
 Reply = Annotated[str, typer.Option("--reply", metavar="TEXT", help="What the customer reads; `-` reads it.")]
 
 
 def tickets(
     only_open: OnlyOpen = False,
-    conversation: Conversation = None,
+    conversation: options.OfConversation = None,
     app: options.AppFolder = None,
     db: options.Database = None,
     as_json: options.AsJson = False,

@@ -96,12 +96,12 @@ async def test_a_denial_is_an_observation() -> None:
     tools, model = Counter(), ScriptedModel([wipe("A"), "지우지 않았습니다."])
     async with engine(model, tools=tools) as haru:
         paused = await haru.ask("A 지워 주세요", customer_id="C1")
-        done = await haru.deny(paused.conversation_id, "2.0", reason="아직 쓰는 중", by="kim")
+        done = await haru.deny(paused.conversation_id, "2.0", reason="아직 쓰는 중", by="kim\ud800")
         assert (done.state, done.answer, done.tool_runs) == ("DONE", "지우지 않았습니다.", 0)
         [told] = results(haru, 2)
         assert "아직 쓰는 중" in told["error"]
         assert not tools.runs
-        with pytest.raises(UnknownCall, match="denied by kim"):
+        with pytest.raises(UnknownCall, match="denied by kim\ufffd"):
             await haru.approve(paused.conversation_id, "2.0")
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from haru_fsm import App, Engine, Limits, Workflow, tool
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import Conversation, Ticket, TicketOpened
-from haru_fsm.errors import ConversationBusy
+from haru_fsm.conversation import Conversation, Ticket, TicketClosed, TicketOpened
+from haru_fsm.errors import ConversationBusy, ConversationMoved, UnknownTicket
 from haru_fsm.escalating import hand_over
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.runs import Run
@@ -119,6 +119,37 @@ async def test_a_persons_reply_is_what_the_customer_reads_under_an_id_of_its_own
         assert await haru.resume("c-1") == closed
         again = await haru.ask("환불은요?", customer_id="C1", message_id="m2", conversation_id="c-1")
         assert again == escalated, "the same message again is the same run, whatever a person said since"
+
+
+async def test_a_message_at_the_same_moment_does_not_lose_a_persons_reply() -> None:
+    async with engine(ScriptedModel([])) as haru:
+        failed = await haru.ask("환불은요?", customer_id="C1", conversation_id="c-1")
+        assert failed.ticket is not None
+        append, came = haru.store.append, list[Run]()
+
+        async def too_late(conversation: Any, **place: Any) -> None:
+            if isinstance(conversation.steps[-1].event, TicketClosed) and not came:
+                came.append(await haru.ask("여보세요?", customer_id="C1", conversation_id="c-1"))
+            await append(conversation, **place)
+
+        haru.store.append = too_late  # type: ignore[method-assign]
+        closed = await haru.close_ticket(failed.ticket.ticket_id, "환불해 드렸습니다.")
+        assert (closed.answer, closed.run_id) == ("환불해 드렸습니다.", "c-1/2")
+        with pytest.raises(UnknownTicket):
+            await haru.close_ticket(failed.ticket.ticket_id, "또")
+
+
+async def test_a_ticket_that_cannot_be_closed_for_nobody_has_moved_it_is_not_tried_for_ever() -> None:
+    async with engine(ScriptedModel([])) as haru:
+        failed = await haru.ask("환불은요?", customer_id="C1", conversation_id="c-1")
+        assert failed.ticket is not None
+
+        async def refuses(conversation: Any, **place: Any) -> None:
+            raise ConversationMoved("another worker has it")
+
+        haru.store.append = refuses  # type: ignore[method-assign]
+        with pytest.raises(ConversationMoved):
+            await haru.close_ticket(failed.ticket.ticket_id, "네")
 
 
 # --------------------------------------------------------------------------- what the ticket says

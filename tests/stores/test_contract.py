@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,19 @@ async def test_what_was_appended_is_loaded(store: Store) -> None:
 
 async def test_an_unknown_conversation_is_none(store: Store) -> None:
     assert await store.load("nobody") is None
+
+
+async def test_what_no_database_can_keep_is_not_there_or_refused_by_an_error_of_ours(store: Store) -> None:
+    await put(store, received())
+    for look in (
+        store.load("\ud800"),
+        store.conversations(customer_id="\ud800"),
+        store.tickets(conversation_id="\ud800"),
+        store.note("c-1", "\ud800", Outcome(status=ResultStatus.DONE, response={})),
+    ):
+        with suppress(StoreError):
+            assert not await look or isinstance(store, MemoryStore)
+    assert await store.load("c-1") is not None
 
 
 async def test_an_append_goes_on_where_the_last_one_ended(store: Store) -> None:

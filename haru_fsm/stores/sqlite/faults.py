@@ -8,6 +8,8 @@ from haru_fsm.errors import StoreError
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises: the second where its message quotes damaged bytes that are no text."""
+FAILURES_OF_ONE = (*FAILURES, UnicodeEncodeError)
+"""What one request may raise: the last where it asks for what holds half a character, which no database could keep."""
 
 
 def is_damage(error: Exception) -> bool:

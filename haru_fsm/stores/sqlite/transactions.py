@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from haru_fsm.stores.sqlite.database_thread import Request
-from haru_fsm.stores.sqlite.faults import FAILURES, translated
+from haru_fsm.stores.sqlite.faults import FAILURES, FAILURES_OF_ONE, translated
 from haru_fsm.stores.sqlite.log_room import LogRoom
 
 ATTEMPTS = 5
@@ -31,7 +31,7 @@ def read(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
             finally:
                 connection.execute("ROLLBACK")
         except Exception as error:
-            request.error = translated(error) if isinstance(error, FAILURES) else error
+            request.error = translated(error) if isinstance(error, FAILURES_OF_ONE) else error
 
 
 def commit(room: LogRoom, connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
@@ -80,7 +80,7 @@ def _do(connection: sqlite3.Connection, request: Request) -> None:
     except sqlite3.OperationalError:
         raise
     except Exception as error:
-        request.error = translated(error) if isinstance(error, FAILURES) else error
+        request.error = translated(error) if isinstance(error, FAILURES_OF_ONE) else error
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
