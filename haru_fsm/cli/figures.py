@@ -6,8 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, islice, takewhile
 from typing import Any, TypeVar
 
 from haru_fsm.conversation import (
@@ -19,12 +18,15 @@ from haru_fsm.conversation import (
     ModelFailed,
     ResultStatus,
     Step,
+    TicketClosed,
     TicketOpened,
     ToolResult,
     Usage,
     executed,
+    self_contained,
 )
 from haru_fsm.runs import stopped_by
+from haru_fsm.tickets import when
 
 Figure = TypeVar("Figure", int, float)
 
@@ -113,23 +115,27 @@ class Figures:
     usd_per_run: list[float] = field(default_factory=list)
     """US dollars of each run that has a price."""
 
-    def add(self, steps: Sequence[Step]) -> None:
-        """Count one conversation in."""
+    def add(self, steps: Sequence[Step], *, shared: int = 0) -> None:
+        """Count one conversation in. So many of its first steps it `shared` with the one that it was forked from: what
+        was done and spent in them is counted there."""
         self.conversations += 1
-        for _, run in groupby(steps, key=lambda step: step.run):
-            self._add_run(list(run))
-        for step in steps:
+        own = steps[shared:]
+        for number, run in groupby(steps, key=lambda step: step.run):
+            if number and (own and number >= own[0].run):  # a history that was adopted is no run
+                self._add_run(list(run), own)
+        for step in own:
             self._add_step(step)
-        for _, call, result in executed(steps):
+        before = sum(1 for _ in executed(steps[:shared]))
+        for _, call, result in islice(executed(steps), before, None):
             self.tools[call.name].add(result)
 
-    def _add_run(self, steps: Sequence[Step]) -> None:
+    def _add_run(self, steps: Sequence[Step], own: Sequence[Step]) -> None:
         ended, spent = ending(steps), Spent()
         self.endings[ended] += 1
         if ended == "ticket":
             self.tickets[reason(steps)] += 1
         for step in steps:
-            if isinstance(step.event, ModelEvent):
+            if isinstance(step.event, ModelEvent) and step.seq >= own[0].seq:
                 spent.add(step.event)
         self.per_run.append(spent.usage.total)
         if spent.usage.cost_usd is not None:
@@ -170,13 +176,20 @@ def _objects(parts: Mapping[str, Any]) -> JSON:
     return {name: part.as_object() for name, part in parts.items()}
 
 
+def shared_with(parent: Sequence[Step], steps: Sequence[Step]) -> int:
+    """How many of a fork's first steps are its parent's."""
+    pairs = zip(map(self_contained, parent), map(self_contained, steps), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
 def ending(steps: Iterable[Step]) -> str:
     """How a run ended: `ticket`, `answer`; or `waiting` (for a person's approval), or `unfinished`."""
     last: Step | None = None
     for step in steps:
         if isinstance(step.event, TicketOpened):
             return "ticket"
-        last = step
+        if not isinstance(step.event, TicketClosed):  # of a run before this one, where this one has no ticket
+            last = step
     if last is not None and last.pauses:
         return "waiting"
     return "answer" if last is not None and last.rests and isinstance(last.event, ModelAnswered) else "unfinished"
@@ -191,5 +204,5 @@ def reason(steps: Sequence[Step]) -> str:
 
 
 def day(at: float) -> str:
-    """The day (UTC) of a moment."""
-    return datetime.fromtimestamp(at, UTC).date().isoformat()
+    """The day (UTC) of a moment; "?" for one that cannot be."""
+    return when(at)[:10]

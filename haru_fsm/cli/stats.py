@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from haru_fsm.cli import exits, options
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from haru_fsm.cli.figures import Figures
+    from haru_fsm.stores import Record, Store
 
 
 def stats(
@@ -28,7 +30,8 @@ def stats(
 
     Endings, and what had stopped the runs that ended in a ticket; guard trips and failures; tokens and money by model
     and by day; tokens and ms per step; calls and p50/p95 per tool. Tokens marked with ~ were estimated, because no
-    provider counted them; money is that of the requests whose price was known.
+    provider counted them; money is that of the requests whose price was known. What a fork shares with its parent is
+    counted once, unless it is asked for alone.
     """
     figures, damaged = run(_figures(Given(app, db), conversation_id, customer))
     if as_json:
@@ -52,10 +55,24 @@ async def _figures(given: Given, conversation_id: str | None, customer: str | No
             ids = [summary.conversation_id for summary in await store.conversations(customer_id=customer)]
         for one in ids:
             try:
-                figures.add((await known(store, one)).steps)
+                record = await known(store, one)
             except JournalDamaged as error:
                 damaged.append(str(error))
+                continue
+            # Of one conversation all is told; of many, what two of them share was spent once.
+            figures.add(record.steps, shared=await _shared(store, record) if conversation_id is None else 0)
     return figures, damaged
+
+
+async def _shared(store: Store, record: Record) -> int:
+    """How many of its steps a conversation shares with the one that it was forked from, where that is still there."""
+    from haru_fsm.cli.figures import shared_with
+
+    parent = record.summary.parent
+    with suppress(JournalDamaged):
+        before = await store.load(parent) if parent is not None else None
+        return shared_with(before.steps, record.steps) if before is not None else 0
+    return 0
 
 
 # --------------------------------------------------------------------------- for people

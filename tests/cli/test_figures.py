@@ -7,9 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from haru_fsm.cli.figures import Figures, day, ending, percentile
+from haru_fsm.cli.figures import Figures, day, ending, percentile, shared_with
 from haru_fsm.cli.timeline import money
-from haru_fsm.conversation import Event, MessageReceived, ModelFailed, Step, Ticket, TicketOpened, Usage
+from haru_fsm.conversation import (
+    Event,
+    HistoryAdopted,
+    MessageReceived,
+    ModelFailed,
+    ObservationAppended,
+    ResultStatus,
+    Step,
+    Ticket,
+    TicketClosed,
+    TicketOpened,
+    ToolResult,
+    ToolsExecuted,
+    Usage,
+)
 from haru_fsm.models.scripted import answer, calls
 
 
@@ -35,6 +49,45 @@ def test_endings() -> None:
     assert ending([asked, step(2, 1, answer("!"), rests=True)]) == "answer"
     assert ending([asked, step(2, 1, calls(("f", {})))]) == "unfinished"
     assert ending([]) == "unfinished"
+    closed = TicketClosed(ticket_id="HT-1", reply="네")
+    assert ending([asked, step(2, 1, answer("!"), rests=True), step(3, 1, closed, rests=True)]) == "answer", (
+        "a ticket of a run before it was closed since"
+    )
+
+
+def test_an_adopted_history_is_no_run() -> None:
+    figures = Figures()
+    figures.add([step(1, 0, HistoryAdopted(contents=()), rests=True), step(2, 1, MessageReceived(text="?"))])
+    assert (figures.as_object()["runs"], figures.endings, figures.per_run) == (1, {"unfinished": 1}, [0])
+
+
+def test_what_a_fork_shares_with_its_parent_was_spent_once() -> None:
+    done = ToolResult(position=0, status=ResultStatus.DONE, response={"result": 1})
+    parent = [
+        step(1, 1, MessageReceived(text="?")),
+        step(2, 1, answer("!", usage=Usage(prompt=10), at=1.0), rests=True),
+        step(3, 2, MessageReceived(text="?")),
+        step(4, 2, calls(("f", {}), usage=Usage(prompt=10), at=2.0)),
+        step(5, 2, ToolsExecuted(results=(done.model_copy(update={"noted": True}),))),
+        step(6, 2, ObservationAppended()),
+        step(7, 2, answer("!", usage=Usage(prompt=10), at=3.0), rests=True),
+    ]
+    fork = [*parent[:6], step(7, 2, answer("!", usage=Usage(prompt=5), at=9.0), rests=True)]
+    fork[4] = step(5, 2, ToolsExecuted(results=(done,)))
+    shared = shared_with(parent, fork)
+    figures = Figures()
+    figures.add(parent)
+    figures.add(fork, shared=shared)
+    told = figures.as_object()
+    assert shared == 6
+    assert (told["conversations"], told["endings"]) == (2, {"answer": 3})
+    assert (told["model"]["tokens"], told["model"]["requests"], told["tokens_per_run"]["total"]) == (35, 4, 35)
+    assert told["tools"]["f"]["calls"] == 1
+    assert told["states"]["S"]["steps"] == 6
+
+
+def test_a_day_that_cannot_be() -> None:
+    assert [day(at) for at in (0.0, -1.0, 1e20, float("nan"))] == ["1970-01-01", "?", "?", "?"]
 
 
 def test_every_request_is_counted_once_in_each_sum() -> None:

@@ -130,6 +130,17 @@ def test_stats(haru: Haru, asked: dict[str, object], escalated: dict[str, object
     assert "StepBudget(1) 1" in table
 
 
+def test_what_a_fork_shares_is_counted_once_and_all_of_it_where_it_is_asked_for(
+    haru: Haru, asked: dict[str, object]
+) -> None:
+    forked = haru("fork", str(asked["conversation_id"]), "--at", "4", "--model", "offline", "--json").json
+    both, one = haru("stats", "--json").json, haru("stats", str(forked["conversation_id"]), "--json").json
+    parent = haru("stats", str(asked["conversation_id"]), "--json").json
+    asked_for = [figures["model"]["requests"] for figures in (parent, one, both)]
+    assert asked_for == [3, 3, 5], "the first of them both have"
+    assert (both["conversations"], both["endings"]) == (2, {"answer": 2})
+
+
 def test_looking_needs_no_sound_app(haru: Haru, tmp_path: Path, asked: dict[str, object]) -> None:
     app = tmp_path / "broken"
     for part in ("states", "tools"):
