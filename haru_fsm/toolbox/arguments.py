@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +77,8 @@ def _repaired(declared: Declared, marks: Marks, args: Any) -> Prepared | Refused
     if given is None:
         return _unreadable(declared, f"they came as {_json_type(args)}")
     given, unwrapped = _unwrapped(declared, given)
-    repairs, drops = (*repairs, *unwrapped), _drops(marks)
+    given, renamed = _named(declared, given)
+    repairs, drops = (*repairs, *unwrapped, *renamed), _drops(marks)
     mended = mend(declared.shape, given, "", drops)
     if mended is None:
         why = explain(declared.shape, given, drops) or "The arguments do not go together."
@@ -108,6 +110,25 @@ def _unwrapped(declared: Declared, given: dict[str, Any]) -> tuple[dict[str, Any
     if not inner or not isinstance(inner, dict) or not declared.shape.accepts(inner):
         return given, ()
     return inner, (f"The arguments were taken out of {key}, which is not a parameter.",)
+
+
+def _named(declared: Declared, given: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The arguments under the parameters' own names, and what to say of it.
+
+    Only a name that nobody can tell from it by looking is taken for one: Hangul in single letters, wide letters, blanks
+    around it. Whoever was told that there is no such parameter could not say it differently.
+    """
+    known = {_seen(name): name for name in declared.shape.fields}
+    named = {key: known.get(_seen(key), key) for key in given if key not in declared.shape.fields}
+    meant = {key: name for key, name in named.items() if name != key and name not in given}
+    if not meant or len(set(meant.values())) < len(meant):
+        return given, ()
+    said = tuple(f"{name} was written in other characters that look the same." for name in meant.values())
+    return {meant.get(key, key): value for key, value in given.items()}, said
+
+
+def _seen(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).strip()
 
 
 def _parsed(text: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -177,6 +178,24 @@ def test_what_might_have_limited_an_effect_is_not_dropped(marks: dict[str, Any],
 
 def test_a_name_that_was_nearly_right_is_pointed_at() -> None:
     assert "orderId is not a parameter; was order_id meant?" in refusal(get_order, {"orderId": "HR1"})
+
+
+@pytest.mark.parametrize("effect", [False, True])
+@pytest.mark.parametrize("spelled", [unicodedata.normalize("NFD", "쪽"), " 쪽", "쪽\u00a0"])
+def test_a_name_that_nobody_can_tell_from_the_right_one_is_the_right_one(spelled: str, effect: bool) -> None:
+    def pages(주문번호: str, 쪽: int = 1) -> str:  # noqa: PLC2401 - names as a Korean shop may well have them
+        """Pages."""
+        return f"{주문번호} {쪽}"
+
+    made = Tool("pages", tool(pages, read_only=not effect))
+    result = made.prepare({unicodedata.normalize("NFD", "주문번호"): "HR1", spelled: 2})
+    assert isinstance(result, Prepared)
+    assert result.arguments == {"주문번호": "HR1", "쪽": 2}
+    assert "쪽 was written in other characters that look the same." in result.repairs
+    both = made.prepare({"주문번호": "HR1", "쪽": 1, spelled: 2})
+    assert isinstance(both, Refused) if effect else both.arguments["쪽"] == 1, "which one is meant is not guessed"
+    twice = made.prepare({"주문번호": "HR1", spelled: 2, f" {spelled}": 3})
+    assert isinstance(twice, Refused) if effect else "쪽" not in twice.arguments
 
 
 # --------------------------------------------------------------------------- explanations
