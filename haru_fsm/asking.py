@@ -155,6 +155,8 @@ class _Work:
                 usage = before.usage + usage
             told["requests"] = sum(max(1, each.requests) for each in (*self.behind, event))
             told["usage"] = usage
+            if any(each.shares for each in (*self.behind, event)):
+                told["shares"] = tuple(share for each in (*self.behind, event) for share in each.by_model)
             told["incidents"] = tuple(incident for each in (*self.behind, event) for incident in each.incidents)
         return event.model_copy(update=told)
 

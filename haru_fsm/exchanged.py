@@ -95,7 +95,7 @@ def _less(event: ModelOutcome, before: list[ModelOutcome]) -> ModelOutcome:
     for each in before:
         usage = _minus(usage, each.usage)
     requests = event.requests - sum(each.requests for each in before)
-    return event.model_copy(update={"requests": max(1, requests), "usage": usage})
+    return event.model_copy(update={"requests": max(1, requests), "usage": usage, "shares": ()})
 
 
 def _minus(whole: Usage, part: Usage) -> Usage:

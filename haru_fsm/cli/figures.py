@@ -17,6 +17,7 @@ from haru_fsm.conversation import (
     ModelEvent,
     ModelFailed,
     ResultStatus,
+    Share,
     Step,
     TicketClosed,
     TicketOpened,
@@ -48,9 +49,9 @@ class Spent:
     requests: int = 0
     usage: Usage = field(default_factory=Usage)
 
-    def add(self, event: ModelEvent) -> None:
-        self.requests += max(1, event.requests)
-        self.usage = self.usage + event.usage
+    def add(self, share: Share) -> None:
+        self.requests += share.requests
+        self.usage = self.usage + share.usage
 
     def as_object(self) -> JSON:
         return {"requests": self.requests, **self.usage.model_dump(mode="json"), "tokens": self.usage.total}
@@ -136,7 +137,8 @@ class Figures:
             self.tickets[reason(steps)] += 1
         for step in steps:
             if isinstance(step.event, ModelEvent) and step.seq >= own[0].seq:
-                spent.add(step.event)
+                for share in step.event.by_model:
+                    spent.add(share)
         self.per_run.append(spent.usage.total)
         if spent.usage.cost_usd is not None:
             self.usd_per_run.append(spent.usage.cost_usd)
@@ -150,8 +152,9 @@ class Figures:
         if isinstance(event, ModelFailed):
             self.failures[event.reason] += 1
         if isinstance(event, ModelEvent):
-            for spent in (self.spent, self.models[event.model], self.days[day(event.at)]):
-                spent.add(event)
+            for share in event.by_model:
+                for spent in (self.spent, self.models[share.model], self.days[day(event.at)]):
+                    spent.add(share)
 
     def as_object(self) -> JSON:
         """All of it, as JSON."""

@@ -19,6 +19,7 @@ from haru_fsm.conversation.values import (
     Awaited,
     Frozen,
     Incident,
+    Share,
     Ticket,
     ToolCall,
     ToolResult,
@@ -115,10 +116,17 @@ class ModelEvent(Event):
     """HTTP requests that this piece of work made, re-asks and failed attempts included."""
     usage: Usage = Usage()
     incidents: tuple[Incident, ...] = ()
+    shares: tuple[Share, ...] = ()
+    """What each has spent of it, where more than one model was asked; none: `model` has spent all."""
     settled: dict[str, JSON] = Field(default_factory=dict)
     """Outcomes that came to be known since the last request, by call (`seq.position`): the model read them as well."""
     compaction: Compaction | None = None
     """How the history was made shorter for this request, and is from here on."""
+
+    @property
+    def by_model(self) -> tuple[Share, ...]:
+        """What was spent, by who has spent it."""
+        return self.shares or (Share(model=self.model, requests=max(1, self.requests), usage=self.usage),)
 
 
 class ModelAnswered(ModelEvent):

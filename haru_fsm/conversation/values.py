@@ -56,6 +56,14 @@ class Usage(Frozen):
         )
 
 
+class Share(Frozen):
+    """What one of several models has spent of an event."""
+
+    model: str
+    requests: int = 1
+    usage: Usage = Usage()
+
+
 class Incident(Frozen):
     """One request that gave nothing usable, kept for whoever asks later what the provider had said."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from haru_fsm.clock import Clock
-from haru_fsm.conversation import JSON, Incident
+from haru_fsm.conversation import JSON, Incident, Share
 from haru_fsm.models import Model, ModelOutcome, ModelRequest
 from haru_fsm.models.speech import Speech
 
@@ -83,9 +83,15 @@ def spent(
         update={
             "requests": sum(each.requests for each in told),
             "usage": usage,
+            "shares": tuple(share for each in told for share in _shares(each)) if told[1:] else outcome.shares,
             "incidents": tuple(incident for each in told for incident in _incidents(each, signed=each is not outcome)),
         }
     )
+
+
+def _shares(outcome: ModelOutcome) -> tuple[Share, ...]:
+    # A model whose time was over before it could ask has made no request, and none is counted here.
+    return outcome.shares or (Share(model=outcome.model, requests=outcome.requests, usage=outcome.usage),)
 
 
 def _incidents(outcome: ModelOutcome, signed: bool) -> Iterable[Incident]:

@@ -16,6 +16,7 @@ from haru_fsm.conversation import (
     ModelFailed,
     ObservationAppended,
     ResultStatus,
+    Share,
     Step,
     Ticket,
     TicketClosed,
@@ -53,6 +54,20 @@ def test_endings() -> None:
     assert ending([asked, step(2, 1, answer("!"), rests=True), step(3, 1, closed, rests=True)]) == "answer", (
         "a ticket of a run before it was closed since"
     )
+
+
+def test_what_several_models_have_spent_on_one_answer_is_told_of_each() -> None:
+    shares = (
+        Share(model="cheap", requests=3, usage=Usage(prompt=30, cost_usd=0.1)),
+        Share(model="dear", requests=1, usage=Usage(prompt=10)),
+    )
+    spent = {"usage": Usage(prompt=40, cost_usd=0.1), "requests": 4, "model": "dear"}
+    figures = Figures()
+    figures.add([step(1, 1, MessageReceived(text="?")), step(2, 1, answer("!", **spent, shares=shares), rests=True)])
+    told = figures.as_object()
+    by_model = {name: (each["requests"], each["tokens"], each["cost_usd"]) for name, each in told["models"].items()}
+    assert by_model == {"cheap": (3, 30, 0.1), "dear": (1, 10, None)}
+    assert (told["model"]["requests"], told["tokens_per_run"]["total"], told["usd_per_run"]["total"]) == (4, 40, 0.1)
 
 
 def test_an_adopted_history_is_no_run() -> None:

@@ -12,7 +12,7 @@ from haru_fsm import Limits
 from haru_fsm.asking import SUMMARISER
 from haru_fsm.clock import FakeClock
 from haru_fsm.contents import History
-from haru_fsm.conversation import FailureReason, HistoryAdopted, ModelEvent, ModelFailed, Usage
+from haru_fsm.conversation import FailureReason, HistoryAdopted, ModelEvent, ModelFailed, Share, Usage
 from haru_fsm.digest import HEAD
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
 from haru_fsm.replaying import replay
@@ -296,6 +296,20 @@ async def test_a_first_message_that_was_too_large_does_not_spoil_the_conversatio
     assert (third.state, third.steps) == ("DONE", 1), "it stays cut"
     assert first.ticket.ticket_id in str(model.requests[-1].contents), "what the customer was told is still there"
     assert check_contents(list(_sent_again(record.steps, Limits())[-1])) == []
+
+
+async def test_a_second_try_keeps_apart_what_each_model_has_spent() -> None:
+    shares = (Share(model="a", usage=Usage(prompt=5)), Share(model="b", usage=Usage(prompt=7)))
+    last = answer("네.", model="b", requests=2, usage=Usage(prompt=12), shares=shares)
+    model = ScriptedModel([*looking(5)[:-1], too_large(model="a", usage=Usage(prompt=3)), last])
+    async with engine(model, tools=Tools(look=long), max_steps=12) as haru:
+        done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
+        record = await haru.store.load(done.conversation_id)
+    event = record.steps[-1].event
+    assert (event.requests, event.usage.prompt) == (3, 15)
+    assert [(share.model, share.requests, share.usage.prompt) for share in event.shares] == [
+        ("a", 1, 3), ("a", 1, 5), ("b", 1, 7),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("limits", [{"max_steps": 6}, {"model_retries": 0}])

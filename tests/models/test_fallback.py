@@ -143,5 +143,8 @@ def test_nothing_that_was_spent_is_lost(made):
     asked = [line for line, model in zip(lines, models, strict=True) if model.requests]
     assert outcome.requests == sum(line.requests for line in asked)
     assert outcome.usage.total == sum(line.usage.total for line in asked)
+    assert [(one.model, one.requests, one.usage) for one in outcome.by_model] == [
+        (line.model, line.requests, line.usage) for line in asked
+    ], "each at its own price"
     assert len(outcome.incidents) == sum(len(line.incidents) for line in asked)
     assert all(isinstance(line, ModelFailed) for line in asked[:-1])
