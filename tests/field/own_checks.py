@@ -213,6 +213,13 @@ def _o060a(come: Played) -> None:
     assert "timeout" in _results(come)[0]["error"]
 
 
+def _o061a(come: Played) -> None:
+    assert come.record.ledger == {}
+    summary = come.tickets[0].ticket.summary
+    assert "요청되었으나 실행하지 않은 일: cancel_order" in summary
+    assert "처리 여부를 확인해야 하는 작업" not in summary
+
+
 def _o064a(come: Played) -> None:
     none, nan, generated, circle, thing, text, items = [response["result"] for response in _results(come)]
     assert (none, text, items, generated) == (None, "배송중", [1, "b", None], ["a", "b"])
@@ -292,6 +299,11 @@ def _o095b(come: Played) -> None:
     question = {"role": "user", "parts": [{"text": come.case.messages[0]["text"]}]}
     assert all(question in body["contents"] for body in come.gemini.requests)
     assert any(event.compaction for event in come.events(ModelEvent))
+
+
+def _o095c(come: Played) -> None:
+    first = [len(body["contents"][0]["parts"][0]["text"]) for body in come.gemini.requests]
+    assert first == [18_000, 18_000, 2_000, 2_000]
 
 
 def _o010d(come: Played) -> None:
