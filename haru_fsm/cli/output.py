@@ -1,7 +1,7 @@
 """What goes to standard output, and what to standard error.
 
-Nothing that a customer, a model or a tool wrote moves a terminal's cursor, and a reader that has gone away
-(`haru show ID | head`) ends the reading, never the run.
+Nothing that a customer, a model or a tool wrote moves a terminal's cursor or turns around what stands beside it, and a
+reader that has gone away (`haru show ID | head`) ends the reading, never the run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ WIDTH_WITHOUT_TERMINAL = 140
 LEAST_PROSE = 24
 """Columns that a text which may wrap gets, however narrow the terminal is."""
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""The last two ranges set the direction of a text by force, up to the end of its line: what comes after it on that
+line, an amount or a name, would be read backwards. Arabic and Hebrew need none of them."""
 
 
 def prepare_streams() -> None:
@@ -33,7 +35,7 @@ def prepare_streams() -> None:
 
 
 def printable(text: str) -> str:
-    """The text without control characters; line breaks and tabs stay."""
+    """The text without control characters and turns of direction; line breaks and tabs stay."""
     return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
 
 

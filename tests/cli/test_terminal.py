@@ -106,16 +106,18 @@ def test_a_run_outlives_its_reader(begin: Begin, haru: Haru) -> None:
 
 
 def test_nothing_that_is_shown_moves_the_cursor(haru: Haru, monkeypatch: pytest.MonkeyPatch) -> None:
-    with FakeGemini([reply("before\x1b[2Jafter")]) as gemini:
+    with FakeGemini([reply("before\x1b[2Jafter, \u202e000,01\u202c \u2067원\u2069, 👩\u200d👧")]) as gemini:
         monkeypatch.setenv("GEMINI_API_KEY", "k")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
-        asked = haru("ask", "\x1b]0;title\x07안녕하세요", "--customer", "C003")
+        asked = haru("ask", "\x1b]0;title\x07안녕하세요 \u202e", "--customer", "C003")
     conversation = haru("list", "--json").json[0]["conversation_id"]
     shown = haru("show", conversation)
     for said in (asked.out, shown.out):
         assert "before\ufffd[2Jafter" in said
         assert "\x1b" not in said
         assert "\x07" not in said
+        assert not set("\u202e\u202c\u2067\u2069") & set(said), "nothing beside it is read backwards"
+        assert "👩\u200d👧" in said, "a family stays one"
 
 
 def test_a_table_outlives_its_reader(process: Haru, begin: Begin) -> None:
