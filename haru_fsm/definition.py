@@ -81,15 +81,18 @@ def misfit(
     unknown = sorted({step.event.kind for step in conversation.run_steps if type(step.event) is Event})
     if unknown:
         return f"it no longer knows the event {', '.join(unknown)}"
-    return next(_unfit(conversation, workflow, tools, ledger), None) if changed else None
+    return next(_unfit(conversation, workflow, tools, ledger, changed=changed), None)
 
 
 def _unfit(
-    conversation: Conversation, workflow: Workflow, tools: Toolbox, ledger: Mapping[str, LedgerEntry]
+    conversation: Conversation, workflow: Workflow, tools: Toolbox, ledger: Mapping[str, LedgerEntry], *, changed: bool
 ) -> Iterator[str]:
     for key, call in _pending(conversation, workflow):
         entry = ledger.get(key)
-        if call.unusable is None and (entry is None or entry.outcome is None):
+        # What a tool says of its effects is in no declaration, so the digest of it is the same: a call that was begun
+        # is looked at in any case.
+        looked_at = changed if entry is None else entry.outcome is None
+        if call.unusable is None and looked_at:
             why = _why_unfit(call, entry, tools)
             if why is not None:
                 yield why

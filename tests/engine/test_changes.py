@@ -203,6 +203,27 @@ async def test_an_effect_that_was_begun_is_in_doubt_when_its_tool_is_gone() -> N
     assert "not known whether this call took place" in str(haru.model.requests[-1].contents)
 
 
+async def test_an_effect_that_was_begun_stays_one_when_its_tool_says_now_that_it_only_looks() -> None:
+    ran: list[str] = []
+
+    def only_looks(what: str) -> str:
+        """Pay for something."""
+        ran.append(what)
+        return what
+
+    harmless = tool(read_only=True)(only_looks)
+    harmless.__name__ = "pay"
+    store = MemoryStore()
+    await open_run(store, calls(("pay", {"what": "A"})), tools=(look, pay))
+    await store.note("c-1", "2.0", Started(run=1, name="pay", digest="x", declared=True))
+    assert digest(look, pay) == digest(look, harmless), "no declaration says what a tool does to the world"
+    run = await carried_on(store, look, harmless)
+    assert ran == []
+    assert run.ticket is not None
+    assert "effect" in run.ticket.summary
+    assert '처리 여부를 확인해야 하는 작업: pay({"what": "A"}) [2.0]' in run.ticket.summary
+
+
 async def test_an_effect_that_was_begun_runs_again_only_under_the_same_key_and_meaning() -> None:
     @tool(read_only=False, idempotent=True)
     def book(what: str, key: Annotated[str, IdempotencyKey], nights: int = 1) -> str:
