@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from haru_fsm.compaction import plan, transcript, with_summary
+from haru_fsm.compaction import transcript, with_summary
 from haru_fsm.contents import History, written_at
 from haru_fsm.conversation import (
     JSON,
@@ -19,7 +19,7 @@ from haru_fsm.conversation import (
     ModelEvent,
     ModelFailed,
 )
-from haru_fsm.fitting import room_after_refusal, room_for
+from haru_fsm.fitting import planned, planned_harder
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.services import Services
 from haru_fsm.visible import is_blank
@@ -72,28 +72,24 @@ class _Work:
     # -- plans
 
     def _planned(self) -> Compaction | None:
-        services, history = self.services, self.history
-        room = room_for(history, services.overhead, services.limits, services.model.name)
-        if room is None:
-            return None
-        return self._with_seq(plan(history.contents, history.stays, room, recorded=history.marks.recorded))
+        services = self.services
+        return self._with_seq(planned(self.history, services.overhead, services.limits, services.model.name))
 
     def _planned_harder(self, first: Compaction | None) -> Compaction | None:
         """A plan for what was refused: None where it would not be shorter than that."""
-        history, sent = self.history, first.after if first is not None else self.history.size
-        room = room_after_refusal(sent)
-        harder = self._with_seq(plan(history.contents, history.stays, room, recorded=history.marks.recorded))
-        if harder is None or harder.after >= sent:
+        sent = first.after if first is not None else self.history.size
+        harder = self._with_seq(planned_harder(self.history, sent))
+        if harder is None:
             return None
         spent = {"requests": first.requests, "usage": first.usage, "failed": first.failed} if first is not None else {}
         return harder.model_copy(update={"refused": sent, **spent})
 
-    def _with_seq(self, planned: Compaction | None) -> Compaction | None:
+    def _with_seq(self, found: Compaction | None) -> Compaction | None:
         """The plan with the step up to which it cuts."""
-        if planned is None or not planned.until:
-            return planned
+        if found is None or not found.until:
+            return found
         seqs = written_at(self.conversation.steps, self.services.limits.tool_output_chars)
-        return planned.model_copy(update={"seq": seqs[planned.until - 1]})
+        return found.model_copy(update={"seq": seqs[found.until - 1]})
 
     # -- requests
 
@@ -121,10 +117,10 @@ class _Work:
         wanted = self.services.limits.summarise == "model" and not self.history.marks.summary_failed
         return wanted and self._left() > 1
 
-    async def _summarised(self, planned: Compaction) -> Compaction:
+    async def _summarised(self, digested: Compaction) -> Compaction:
         """The plan with a model's summary as its record; with the digest, where the summary is of no use."""
         contents, recorded = self.history.contents, self.history.marks.recorded
-        text = transcript(contents, planned, recorded=recorded)
+        text = transcript(contents, digested, recorded=recorded)
         said = await self.services.model.respond(
             ModelRequest(
                 system=SUMMARISER,
@@ -137,10 +133,10 @@ class _Work:
         spent = {"requests": max(1, said.requests), "usage": said.usage}
         if not isinstance(said, ModelAnswered) or is_blank(said.text):
             reason = said.reason if isinstance(said, ModelFailed) else "no text"
-            return planned.model_copy(update={"failed": reason, **spent})
-        found = with_summary(contents, planned, said.text, recorded=recorded)
+            return digested.model_copy(update={"failed": reason, **spent})
+        found = with_summary(contents, digested, said.text, recorded=recorded)
         if found is None:
-            return planned.model_copy(update={"failed": f"{len(said.text):,} characters are too long", **spent})
+            return digested.model_copy(update={"failed": f"{len(said.text):,} characters are too long", **spent})
         return found.model_copy(update=spent)
 
     # -- the event

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from haru_fsm.asking import SUMMARISER
-from haru_fsm.compaction import plan, transcript
+from haru_fsm.compaction import transcript
 from haru_fsm.conversation import COST_DIGITS, Compaction, Conversation, FailureReason, ModelFailed, Usage
 from haru_fsm.digest import read_record
-from haru_fsm.fitting import room_for
+from haru_fsm.fitting import planned
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.scripted import answer
 from haru_fsm.services import Services
@@ -55,10 +55,9 @@ class _Behind:
     def _first(self, refused: int) -> Compaction | None:
         """How the history was made shorter for the request that was refused; None where it was not."""
         history, limits = self.services.history(self.conversation), self.services.limits
-        room = room_for(history, self.services.overhead, limits, self.event.model)
-        if room is None or refused == history.size:
+        if refused == history.size:
             return None
-        return plan(history.contents, history.stays, room, recorded=history.marks.recorded)
+        return planned(history, self.services.overhead, limits, self.event.model)
 
     def _refusal(self) -> ModelFailed:
         return ModelFailed(reason=FailureReason.TOO_LARGE, model=self.event.model)

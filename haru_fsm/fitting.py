@@ -10,8 +10,9 @@ and the provider's cache is not lost at every step.
 
 from __future__ import annotations
 
-from haru_fsm.compaction import Room
+from haru_fsm.compaction import Room, plan
 from haru_fsm.contents import History
+from haru_fsm.conversation import Compaction
 from haru_fsm.limits import Limits
 from haru_fsm.models.tokens import BYTES_PER_TOKEN
 from haru_fsm.models.windows import window_of
@@ -52,6 +53,30 @@ def room_for(history: History, overhead: int, limits: Limits, model: str) -> Roo
     if history.size <= size:
         return None
     return Room(aim=max(0, int(size * AIM)), keep_recent=limits.keep_recent_contents)
+
+
+def planned(history: History, overhead: int, limits: Limits, model: str) -> Compaction | None:
+    """How the contents are made shorter before they are sent for the first time; None where they fit as they are.
+
+    What would be as large as what a provider has refused before is cut at once as it would be after a refusal.
+    """
+    room = room_for(history, overhead, limits, model)
+    if room is None:
+        return None
+    found, refused = _plan(history, room), history.marks.refused
+    if refused is None or (found.after if found is not None else history.size) < refused:
+        return found
+    return _plan(history, room_after_refusal(refused)) or found
+
+
+def planned_harder(history: History, sent: int) -> Compaction | None:
+    """How they are made shorter after they were refused with the size `sent`; None where they would be no shorter."""
+    found = _plan(history, room_after_refusal(sent))
+    return found if found is not None and found.after < sent else None
+
+
+def _plan(history: History, room: Room) -> Compaction | None:
+    return plan(history.contents, history.stays, room, recorded=history.marks.recorded)
 
 
 def room_after_refusal(size: int) -> Room:

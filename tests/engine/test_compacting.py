@@ -270,7 +270,21 @@ async def test_a_refusal_is_remembered() -> None:
     async with engine(model, tools=Tools(look=long), max_steps=12) as haru:
         first = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
         again = await haru.ask("다시요", customer_id="C1", conversation_id=first.conversation_id)
+        record = await haru.store.load(first.conversation_id)
     assert again.steps == 7, "compacted before it was refused again"
+    assert {found.recent_chars for found in compactions(record)[1:]} == {None}, "and no more than it takes"
+
+
+async def test_what_was_refused_before_is_not_sent_again_for_its_recent_results() -> None:
+    model = Window(8_000, [*looking(1), *looking(1)])
+    async with engine(model, tools=Tools(look=lambda _: "배송중 " * 1_200)) as haru:
+        first = await haru.ask("어디쯤 왔나요?", customer_id="C1")
+        again = await haru.ask("다시요", customer_id="C1", conversation_id=first.conversation_id)
+        record = await haru.store.load(first.conversation_id)
+    assert (first.steps, again.steps) == (3, 2), "refused once, and never again"
+    assert (first.state, again.state) == ("DONE", "DONE")
+    assert compactions(record)[-1].refused is None
+    assert check_contents(list(_sent_again(record.steps, Limits())[-1])) == []
 
 
 async def test_what_cannot_be_made_to_fit_ends_in_a_ticket_after_two_requests() -> None:
