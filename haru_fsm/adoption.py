@@ -98,8 +98,8 @@ def _part(part: Any, repairs: dict[str, None]) -> JSON:
     spelled = {CAMEL.get(key, key): value for key, value in part.items() if value is not None}
     signature = spelled.get("thoughtSignature")
     if isinstance(signature, bytes):
-        spelled["thoughtSignature"] = base64.urlsafe_b64encode(signature).decode()
-    elif signature is not None and not is_base64(signature):
+        signature = spelled["thoughtSignature"] = base64.urlsafe_b64encode(signature).decode()
+    if signature is not None and not is_base64(signature):
         repairs["a thought signature that is none was left out"] = None
         del spelled["thoughtSignature"]
     for name in ("functionCall", "functionResponse"):

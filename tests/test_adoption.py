@@ -74,6 +74,7 @@ anything = st.recursive(
 @example([{"role": "user", "parts": "텍스트"}, "텍스트", None, 3])
 @example([{"role": ["user"], "parts": [{"functionCall": "f"}, {"functionResponse": []}, {"text": 5}]}])
 @example([{"role": "model", "parts": [{"functionCall": {"name": 3, "id": 7}, "thoughtSignature": "?"}]}])
+@example([{"parts": {"thoughtSignature": b"", "role": False}}])
 @settings(max_examples=600, deadline=None)
 def test_whatever_a_checkpoint_holds_is_refused_by_name_or_becomes_valid(checkpoint) -> None:
     try:
