@@ -112,9 +112,10 @@ class Engine:
     ) -> Run:
         """One message of a customer, taken to its ending: an answer, or a ticket whose number is told.
 
-        The same `message_id` again gives the same run, whoever asks and however often. A run that a dead process has
-        left unfinished is finished first. Where a call needs a person's approval, the run pauses (`run.waiting`). A
-        message that comes in a pause is kept, and begins the next run when the paused one has ended.
+        The same `message_id` again, with the same `conversation_id` or again without one, gives the same run, whoever
+        asks and however often. A run that a dead process has left unfinished is finished first. Where a call needs a
+        person's approval, the run pauses (`run.waiting`). A message that comes in a pause is kept, and begins the next
+        run when the paused one has ended.
 
         Raises SettingsError (an empty or too long message), UnknownCustomer, UnknownConversation (it is another
         customer's), ConversationBusy (a run is going on, or waits for a ticket desk that is down), ConversationMoved
