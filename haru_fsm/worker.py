@@ -299,12 +299,14 @@ class Worker:
         return self._services
 
     async def _done_before(self) -> tuple[LedgerEntry, ...]:
-        """What the conversations have done that this one was forked from; the nearest comes first."""
+        """What the conversations have done that this one was forked from; the nearest comes first. One that is gone, or
+        damaged, tells no more, and holds up nobody who came from it."""
         line: dict[str, Record] = {}
         parent = self._conversation.parent
-        while parent is not None and parent not in line and (record := await self._parts.store.load(parent)):
-            line[parent] = record
-            parent = record.summary.parent
+        with suppress(JournalDamaged):
+            while parent is not None and parent not in line and (record := await self._parts.store.load(parent)):
+                line[parent] = record
+                parent = record.summary.parent
         return tuple(entry for record in line.values() for entry in record.ledger.values())
 
     async def _equip(self, run: int) -> Services:

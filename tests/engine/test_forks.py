@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from haru_fsm.conversation import ResultStatus, executed
+from haru_fsm.errors import JournalDamaged
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.stores import Outcome
+from haru_fsm.stores.sqlite import SQLiteStore
 from tests.engine.shopless import Tools, broken, engine
 
 
@@ -45,6 +51,25 @@ async def test_a_live_fork_that_does_not_share_an_effect_has_its_own() -> None:
         run = await haru.ask("A 결제해 주세요", customer_id="C1")
         await haru.fork(run.conversation_id, at=1, live=True)
     assert tools.runs == {"pay(A)": 2}
+
+
+@pytest.mark.parametrize("live", [True, False])
+async def test_damage_of_the_conversation_before_it_is_not_the_fork_s(tmp_path: Path, live: bool) -> None:
+    path, tools = tmp_path / "haru.db", Tools()
+    script = [[("look", {"what": "A"})], "배송중입니다.", "네.", [("pay", {"what": "A"})], "확인했습니다."]
+    async with engine(ScriptedModel(script), tools=tools, store=SQLiteStore(path)) as haru:
+        first = await haru.ask("A 어디 있어요?", customer_id="C1")
+        forked = await haru.fork(first.conversation_id, at=4, live=live)
+        with closing(sqlite3.connect(path, isolation_level=None)) as by_hand:
+            where = "(SELECT number FROM conversations WHERE conversation_id = ?)"
+            by_hand.execute(
+                f"UPDATE steps SET run = 9 WHERE seq = 2 AND conversation = {where}", (first.conversation_id,)
+            )
+        with pytest.raises(JournalDamaged):
+            await haru.resume(first.conversation_id)
+        run = await haru.ask("A 결제해 주세요", customer_id="C1", conversation_id=forked.conversation_id)
+        assert (run.state, run.answer) == ("DONE", "확인했습니다.")
+    assert tools.runs["pay(A)"] == live
 
 
 async def test_a_live_fork_reads_how_a_doubt_of_the_steps_that_it_shares_has_ended() -> None:
