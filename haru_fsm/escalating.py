@@ -11,7 +11,7 @@ from haru_fsm.tickets import draft, notice
 
 
 class Words(Protocol):
-    """What the customer reads of a ticket: its number has to be in it. `added`: the conversation had it already."""
+    """What the customer reads of a ticket. `added`: the conversation had it already."""
 
     def __call__(self, ticket: Ticket, *, added: bool = False) -> str: ...
 
@@ -22,7 +22,8 @@ def hand_over(
     """Open a ticket with the question, what was tried and found, and why it stopped; or add to the open one.
 
     With the store's own desk this touches nothing outside, so ticket, step and state change are committed together. A
-    desk elsewhere is waited for. Raises DeskUnavailable where that goes on failing.
+    desk elsewhere is waited for. Where the `words` do not name the ticket's number, it is put behind them. Raises
+    DeskUnavailable where the desk goes on failing.
     """
     wanted = draft(
         conversation, category=category, urgency=urgency, at=services.clock.now(), rehearsal=services.rehearsal
@@ -38,5 +39,10 @@ async def _when_filed(wanted: Ticket, filed: Awaitable[Ticket], words: Words) ->
 def _opened(wanted: Ticket, filed: Ticket, words: Words) -> TicketOpened:
     """The event that tells the number; where the ticket was open already, with what this run adds to it."""
     if filed.key == wanted.key and filed.summary == wanted.summary:
-        return TicketOpened(ticket=filed, notice=words(filed))
-    return TicketOpened(ticket=filed, notice=words(filed, added=True), added=True, note=wanted.summary)
+        return TicketOpened(ticket=filed, notice=_with_number(words(filed), filed))
+    told = _with_number(words(filed, added=True), filed)
+    return TicketOpened(ticket=filed, notice=told, added=True, note=wanted.summary)
+
+
+def _with_number(said: str, ticket: Ticket) -> str:
+    return said if ticket.ticket_id in said else f"{said} ({ticket.ticket_id})"

@@ -367,6 +367,23 @@ async def test_a_table_of_one_s_own_hands_over_in_its_own_words_at_any_desk(else
     assert "여보세요?" in stored.notes[0]
 
 
+async def test_words_that_forget_the_number_get_it() -> None:
+    def forgetful(_ticket: Ticket, *, added: bool = False) -> str:
+        return "다시 연락드리겠습니다." if added else "곧 연락드리겠습니다."
+
+    def work(conversation: Conversation, services: Services) -> TicketOpened | Awaitable[TicketOpened]:
+        return hand_over(conversation, services, category="help", urgency="low", words=forgetful)
+
+    haru = bare(Limits()).workflow
+    workflow = Workflow(haru.rows, work={**haru.work, "ESCALATE_TICKET": work}, initial=haru.initial)
+    async with Engine(App(workflow, Tools().make), model=ScriptedModel([]), store=MemoryStore()) as engine:
+        first = await engine.ask("도와주세요", customer_id="C1")
+        second = await engine.ask("여보세요?", customer_id="C1", conversation_id=first.conversation_id)
+    assert first.ticket is not None
+    assert first.answer == f"곧 연락드리겠습니다. ({first.ticket.ticket_id})"
+    assert second.answer == f"다시 연락드리겠습니다. ({first.ticket.ticket_id})"
+
+
 @pytest.mark.parametrize("ends", [["접수했습니다."], []], ids=["in an answer", "in a ticket"])
 async def test_a_tool_files_at_the_same_desk_as_the_engine(ends: list[str]) -> None:
     office = Office()
