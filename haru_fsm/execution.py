@@ -171,8 +171,8 @@ class Executor:
             return self._from_ledger(call, entry.outcome)
         if call.tool is None or isinstance(call.prepared, toolbox.Refused):
             return _refused(call)
-        if (late := self._late(call)) is not None:
-            return late
+        if (over := self._time_is_over(call)) is not None:
+            return over
         outcome = await self._run(call.tool, call.prepared, call.key, None)
         status = ResultStatus.DONE if outcome.kind == "returned" else ResultStatus.FAILED
         return self._result(call, status, outcome.response, outcome.took_ms)
@@ -187,7 +187,11 @@ class Executor:
             return self._rehearse(call, digest, self.rehearsed)
         if call.key not in self.ledger.entries:
             # Not begun before a crash: then, and only then, another call or a person may stand in its way.
-            stopped = self._repeated(call, digest) or self._held_up(call, call.tool, call.prepared) or self._late(call)
+            stopped = (
+                self._repeated(call, digest)
+                or self._held_up(call, call.tool, call.prepared)
+                or self._time_is_over(call)
+            )
             if stopped is not None:
                 return stopped
         decision = decide(self.ledger.entries.get(call.key), accepts_key=call.tool.accepts_key)
@@ -238,7 +242,7 @@ class Executor:
         response = {**entry.outcome.response, "note": REPEATED_NOTE}
         return _changed(self._result(call, entry.outcome.status, response, 0), repeated=True, ran=False)
 
-    def _late(self, call: _Call) -> ToolResult | None:
+    def _time_is_over(self, call: _Call) -> ToolResult | None:
         """Not begun, where the run's time is over: an effect that is given up at once would be in doubt for certain."""
         left = self.left_s()
         if left is None or left > LEAST_S:

@@ -131,6 +131,7 @@ class Settings(BaseSettings):
         """The settings for an app's folder. `given` wins over all; a None in it counts as not given."""
         here = folder if folder is not None else Path.cwd()
 
+        # Sources read their files from the class, and the folder is known only now: no type checker follows that base.
         class InFolder(cls):  # type: ignore[valid-type, misc]
             model_config = SettingsConfigDict(env_file=here / ENV, toml_file=here / "haru.toml")
 

@@ -226,7 +226,10 @@ class Worker:
         self._conversation = self._parts.app.workflow.advance(self._conversation, event)
 
     def _stamped(self, event: Event, took_ms: int = 0) -> Event:
-        return event.timed(int(self._parts.clock.now() * 1000) / 1000, took_ms)
+        stamp: dict[str, object] = {"at": round(self._parts.clock.now(), 3)}
+        if took_ms:
+            stamp["took_ms"] = took_ms
+        return event.model_copy(update=stamp)
 
     async def _receive(self, message: MessageReceived) -> None:
         """A new run, which carries the digest of what it begins under."""

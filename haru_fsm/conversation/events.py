@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, Field, SerializeAsAny
 
@@ -40,17 +40,6 @@ class Event(Frozen):
     def model_post_init(self, _context: Any, /) -> None:
         # The journal leaves out what was not set; an event's name always counts as set.
         self.__pydantic_fields_set__.add("kind")
-
-    def timed(self, at: float, took_ms: int) -> Self:
-        """The same fact with its times. Each step needs it, and `model_copy` would take twice as long."""
-        set_anyway = object.__setattr__
-        copied = type(self).__new__(type(self))
-        set_anyway(copied, "__dict__", {**self.__dict__, "at": at, "took_ms": took_ms or self.took_ms})
-        set_anyway(copied, "__pydantic_extra__", self.__pydantic_extra__)
-        set_anyway(copied, "__pydantic_private__", self.__pydantic_private__)
-        new = ("at", "took_ms") if took_ms else ("at",)
-        set_anyway(copied, "__pydantic_fields_set__", self.__pydantic_fields_set__.union(new))
-        return copied
 
 
 class MessageReceived(Event):

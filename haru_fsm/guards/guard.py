@@ -81,7 +81,10 @@ class Guard:
         return memo
 
     def judge(self, memo: Any, event: Event) -> Trip | None:
-        """Whether the guard trips on this event, and why. `memo` covers all steps before it."""
+        """Whether the guard trips on this event, and why. `memo` covers all steps before it.
+
+        Composites have no judgement of their own: their parts are asked, so this is not abstract.
+        """
         raise NotImplementedError
 
     def idle(self, memo: Any, event: Event) -> bool:

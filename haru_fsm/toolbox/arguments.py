@@ -103,8 +103,10 @@ def _unwrapped(declared: Declared, given: dict[str, Any]) -> tuple[dict[str, Any
 
     Only where nothing else is beside it and what is in it is valid as it stands: then there is one way to read it.
     """
-    (key, inner), *others = [*given.items(), ("", None)]
-    if others[1:] or key not in _WRAPPINGS or key in declared.shape.fields:
+    if len(given) != 1:
+        return given, ()
+    [(key, inner)] = given.items()
+    if key not in _WRAPPINGS or key in declared.shape.fields:
         return given, ()
     inner = _parsed(inner) if isinstance(inner, str) else inner
     if not inner or not isinstance(inner, dict) or not declared.shape.accepts(inner):

@@ -216,7 +216,7 @@ class _Thread(_Attempt):
     def _work(self) -> None:
         try:
             value = self.call()
-            if _is_later(value):
+            if results.is_later(value):
                 return self._tell(self._go_on, value)
             ended = self.callee.read(results.drained(value))
         except BaseException as error:  # SystemExit of a tool ends the tool, not the thread
@@ -248,12 +248,8 @@ def _abandon(task: asyncio.Task[Any]) -> None:
     if not task.done():
         _given_up.add(task)
         asyncio.tasks._unregister_task(task)
+        # As asyncio.gather does it: no complaint where it is collected unfinished. No stub has the attribute.
         task._log_destroy_pending = False  # type: ignore[attr-defined]
-
-
-def _is_later(value: Any) -> bool:
-    """Whether this is no value yet, but has to be waited for."""
-    return inspect.isawaitable(value) or isinstance(value, AsyncIterable)
 
 
 async def _whole(value: Any) -> Any:

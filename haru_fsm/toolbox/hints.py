@@ -31,7 +31,7 @@ def modern(hint: Any) -> Any:
     if origin is None:
         return _modern_class(hint)
     if origin is collections.abc.Iterable:
-        return list[modern(args[0])]  # type: ignore[misc]
+        return types.GenericAlias(list, (modern(args[0]),))
     if origin is collections.abc.Callable:
         return hint
     changed = tuple(modern(arg) if index == 0 or origin is not Annotated else arg for index, arg in enumerate(args))
@@ -64,7 +64,7 @@ def _modern_class(hint: Any) -> Any:
         return hint
     if issubclass(hint, Enum):
         return Annotated[hint, _NO_FLAG] if _is_numeric(member.value for member in hint) else hint
-    if sys.version_info < (3, 12) and type(hint) is typing._TypedDictMeta:  # type: ignore[attr-defined]
+    if sys.version_info < (3, 12) and typing.is_typeddict(hint):
         return _modern_typed_dict(hint)
     return hint
 

@@ -87,6 +87,11 @@ class Drained(list[Any]):
     """Items that came out of a generator; one more than MOST_ITEMS means that there are others."""
 
 
+def is_later(value: Any) -> bool:
+    """Whether this is no value yet, but has to be waited for."""
+    return inspect.isawaitable(value) or isinstance(value, collections.abc.AsyncIterable)
+
+
 def _words(error: BaseException, *, named: bool = True) -> str:
     if isinstance(error, BaseExceptionGroup):  # its own words tell how many there are, and not what they are
         return cut_text("; ".join(dict.fromkeys(_words(each) for each in error.exceptions)), _LONGEST_ERROR)
@@ -155,9 +160,9 @@ class _Reader:
                 return self._model(value)
             case Drained():
                 return self._few(value)
-            case list() | set() | frozenset():
-                return _row(value) if isinstance(value, list) else list(value)
-            case tuple():
+            case set() | frozenset():
+                return list(value)
+            case list() | tuple():
                 return _row(value)
             case collections.abc.Mapping():
                 return dict(value.items())
@@ -218,7 +223,9 @@ class _Reader:
                 return _bytes(bytes(value))
             case BaseException():
                 return _words(value)
-        if isinstance(value, type) or callable(value) or _is_later(value):
+        if inspect.iscoroutine(value):
+            value.close()  # nobody waits for it any more, and Python would complain of that
+        if isinstance(value, type) or callable(value) or is_later(value):
             return self._unreadable(value)
         try:
             return json_safe(to_jsonable_python(value))  # UUID, Path, URL, IP address, timedelta, SecretStr
@@ -243,13 +250,6 @@ class _Reader:
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
-
-
-def _is_later(value: Any) -> bool:
-    """Whether this stands for a value that nobody waits for any more."""
-    if inspect.iscoroutine(value):
-        value.close()  # or Python would complain that it was never awaited
-    return isinstance(value, collections.abc.Awaitable | collections.abc.AsyncIterable)
 
 
 def _row(value: Any) -> dict[Any, Any] | list[Any]:

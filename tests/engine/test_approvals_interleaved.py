@@ -139,7 +139,7 @@ class World:
     def haru(self) -> Engine:
         return engine(
             self.model,
-            tools=self.wipes,  # type: ignore[arg-type]
+            tools=self.wipes,
             store=self.store,
             clock=self.clock,
             approval_ttl_s=TTL_S,

@@ -115,7 +115,7 @@ async def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path) -> 
 
 
 async def test_fields_that_a_newer_version_wrote_are_kept_wherever_the_journal_goes(tmp_path: Path) -> None:
-    newer = ModelAnswered(content={"role": "model", "parts": [{"text": "네."}]}, mood="polite")  # type: ignore[call-arg]
+    newer = ModelAnswered(content={"role": "model", "parts": [{"text": "네."}]}, mood="polite")
     store: Store = SQLiteStore(tmp_path / "haru.db")
     async with engine(ScriptedModel([newer]), store=store) as haru:
         await haru.ask("안녕", customer_id="C1", conversation_id="c-1")

@@ -92,7 +92,7 @@ async def _through(folder: Path, text: str, argument: Any, result: Any, reply: s
 
         record = await haru.store.load(conversation_id)
         assert record is not None
-        assert record.steps[0].event.text == safe_text(text)  # type: ignore[union-attr]
+        assert record.steps[0].event.text == safe_text(text)
         done = [each for _, call, each in executed(record.steps) if call.name == "pay" and each.ran]
         assert all(each.status in (ResultStatus.DONE, ResultStatus.FAILED) for each in done)
         assert all(check_contents(list(request.contents)) == [] for request in model.requests)
