@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from haru_fsm.certificate.arcs import Arc, Graph, Place, reach
-from haru_fsm.certificate.worst_case import MOST_SPOTS, Weigh, Worst, estimate, worst
+from haru_fsm.certificate.worst_case import MOST_SPOTS, Runs, Weigh, Worst, estimate
 from haru_fsm.conversation import Event, ModelEvent, Resumed, ToolsExecuted, ToolsRequested
 from haru_fsm.guards.guard import Guard
 from haru_fsm.limits import Limits
@@ -86,9 +86,13 @@ class Figures:
     costs: Costs
 
     @cached_property
+    def _runs(self) -> Runs:
+        return Runs(self.graph.undisturbed)
+
+    @cached_property
     def transitions(self) -> Worst:
         """Steps of the journal, the customer's message included."""
-        return worst(self.graph.undisturbed, lambda arc: 1)
+        return self._runs.worst(lambda arc: 1)
 
     @cached_property
     def visits(self) -> Worst:
@@ -189,7 +193,7 @@ class Figures:
         """The longest run is often the heaviest as well. Where it was not found, not much is spent on looking again."""
         known = [] if self.transitions.at_most else [self.transitions.path]
         spots = MOST_SPOTS // 10 if self.transitions.at_most else MOST_SPOTS
-        return worst(self.graph.undisturbed, weigh, known, spots)
+        return self._runs.worst(weigh, known, spots)
 
     def _request_ceiling(self, repeats: float) -> float:
         """Requests, each piece of work that goes beyond the budget with so many repeats after faults."""

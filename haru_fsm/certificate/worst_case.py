@@ -37,32 +37,48 @@ class Worst:
     path: tuple[Arc, ...] = ()
 
 
-def worst(graph: Graph, weigh: Weigh, known: Sequence[tuple[Arc, ...]] = (), most_spots: int = MOST_SPOTS) -> Worst:
-    """The heaviest run, or infinity where no bound is found. Every run of the graph must end.
+class Runs:
+    """The runs of a graph, each of which must end. What was unfolded for one question is there for the next."""
 
-    `known` are runs that were found before: one of them that attains a bound shows that it is exact.
-    """
-    least = estimate(graph, weigh)
-    tracked: tuple[int, ...] = ()
-    if not least:
-        return Worst(least)
-    while (attained := next((run for run in known if _weight(run, weigh) == least), None)) is None:
-        unfolded = _Unfolded.of(graph, tracked, most_spots)
-        if unfolded is None:
-            return Worst(least, at_most=True)
-        most_spots -= len(unfolded.after)
-        walk, loop = unfolded.loop()
-        if not loop:
-            walk = unfolded.heaviest(weigh)
-            least = min(least, _weight(walk, weigh))
-        broken = (_overdrawn([*walk, *loop]) | conflicts(loop)) - set(tracked)
-        if not broken:
-            return Worst(math.inf) if loop else Worst(least, path=walk)
-        smallest = min(broken, key=lambda number: (graph.limits[number].limit, number))
-        if loop and graph.limits[smallest].limit > most_spots:
-            return Worst(least, at_most=True)  # the loop alone would be unfolded that often
-        tracked = (*tracked, smallest)
-    return Worst(least, path=attained)
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._unfolded: dict[tuple[int, ...], _Unfolded] = {}
+
+    def worst(self, weigh: Weigh, known: Sequence[tuple[Arc, ...]] = (), most_spots: int = MOST_SPOTS) -> Worst:
+        """The heaviest run, or infinity where no bound is found.
+
+        `known` are runs that were found before: one of them that attains a bound shows that it is exact.
+        """
+        least = estimate(self._graph, weigh)
+        tracked: tuple[int, ...] = ()
+        if not least:
+            return Worst(least)
+        while (attained := next((run for run in known if _weight(run, weigh) == least), None)) is None:
+            unfolded = self._by(tracked, most_spots)
+            if unfolded is None:
+                return Worst(least, at_most=True)
+            most_spots -= len(unfolded.after)
+            walk, loop = unfolded.loop()
+            if not loop:
+                walk = unfolded.heaviest(weigh)
+                least = min(least, _weight(walk, weigh))
+            broken = (_overdrawn([*walk, *loop]) | conflicts(loop)) - set(tracked)
+            if not broken:
+                return Worst(math.inf) if loop else Worst(least, path=walk)
+            smallest = min(broken, key=lambda number: (self._graph.limits[number].limit, number))
+            if loop and self._graph.limits[smallest].limit > most_spots:
+                return Worst(least, at_most=True)  # the loop alone would be unfolded that often
+            tracked = (*tracked, smallest)
+        return Worst(least, path=attained)
+
+    def _by(self, tracked: tuple[int, ...], most_spots: int) -> _Unfolded | None:
+        """The graph unfolded by these counts; None if that takes too many spots."""
+        if tracked not in self._unfolded:
+            unfolded = _Unfolded.of(self._graph, tracked, most_spots)
+            if unfolded is None:
+                return None
+            self._unfolded[tracked] = unfolded
+        return self._unfolded[tracked]
 
 
 def _weight(walk: Iterable[Arc], weigh: Weigh) -> float:

@@ -133,7 +133,7 @@ def rig(case_number: int, scope: str, *, compacts: bool = False) -> Rig:
     """The default table with the guard before all its rows, where it does not ask it already, on a stand."""
     case = CASES[case_number]
     more: dict[str, Any] = {"compact_at_tokens": 1, "keep_recent_contents": 2} if compacts else {}
-    chosen = {"max_steps": 30, "max_tool_calls": 200, "max_resumes": 200, "max_approvals": 100, "loop_repeats": 20}
+    chosen = {"max_steps": 30, "max_tool_calls": 60, "max_resumes": 15, "max_approvals": 50, "loop_repeats": 20}
     limits = Limits(**{**chosen, **case.limits, **more})
     table = bare(limits).workflow
     sources = tuple(dict.fromkeys(source for row in table.rows if row.event is case.event for source in row.sources))
