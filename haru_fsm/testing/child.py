@@ -1,15 +1,14 @@
-"""The process that the kill driver kills: one piece of work on an app, told as JSON on standard input.
+"""What the processes do that the kill driver kills: one piece of work on an app, told as a line of JSON each.
 
     {"app": DIR, "db": FILE, "effects": FILE, "customer": "C003", "model": "offline" | [lines],
      "do": "ask" | "resume" | "finish", "messages": [[id, text], ...], "crash": [place, number, when] | null}
 
-It prints one JSON object: the runs it brought to an end, and how many writes and effects it counted.
+It gives one JSON object: the runs it brought to an end, and how many writes and effects it counted.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from pathlib import Path
@@ -20,10 +19,12 @@ from haru_fsm.engine import Engine
 from haru_fsm.errors import HaruError
 from haru_fsm.limits import Limits
 from haru_fsm.models import Model, ModelRequest
+from haru_fsm.models.offline import OfflineModel
 from haru_fsm.models.scripted import Line, ScriptedModel
 from haru_fsm.runs import Run
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.crashes import Crasher, CrashingStore, CrashPoint, crashing_tools
+from haru_fsm.testing.forkserver import serve
 
 CONVERSATION = "c-killed"
 
@@ -67,8 +68,6 @@ def _log(file: Path, name: str) -> None:
 def _model(spec: str | list[Any]) -> Model:
     """A model that says the same to the same history, in whichever process."""
     if spec == "offline":
-        from haru_fsm.models.offline import OfflineModel
-
         return OfflineModel()
 
     def line(request: ModelRequest) -> Line:
@@ -80,4 +79,4 @@ def _model(spec: str | list[Any]) -> Model:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(work(json.load(sys.stdin)))))
+    serve(sys.stdin, lambda task: asyncio.run(work(task)))

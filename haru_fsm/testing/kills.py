@@ -1,9 +1,9 @@
 """The kill driver: a scenario is killed once at every point where that could matter, resumed, and judged.
 
 A scenario runs in a child process. First undisturbed, to count its durable writes and effects; then once for each
-point, with SIGKILL there; then a second kill during the recovery; then it is resumed to its end. Each case has a copy
-of the app: what its tools write is its own world, and nobody else's. `judge` looks only at what is stored and at the
-log of effects, so other sources of events can use the same judgements.
+point, with SIGKILL there; then a second kill during the recovery; then it is resumed to its end, and once more in a
+process with other hashes. Each case has a copy of the app: what its tools write is its own world, and nobody else's.
+`judge` looks only at what is stored and at the log of effects, so other sources of events can use the same judgements.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,6 +33,7 @@ from haru_fsm.testing.comparing import difference, plain
 from haru_fsm.testing.copies import copy_app
 from haru_fsm.testing.crashes import CrashPoint
 from haru_fsm.testing.driving import Performance
+from haru_fsm.testing.forkserver import ForkServer
 from haru_fsm.testing.judgements import BUDGETS, ENDS, ONE_ENDING, VALID, WHOLE
 from haru_fsm.testing.judgements import judge as judge_all
 from haru_fsm.testing.plays import Play
@@ -49,7 +49,6 @@ PROPERTIES = (
 )
 STORED = (ENDS, ONE_ENDING, VALID, WHOLE, BUDGETS)
 """The judgements of all sources of events that need no more than what is stored."""
-TIMEOUT_S = 120.0
 TOGETHER = 2
 """Cases that are worked on at the same time; each has one process of its own at a time."""
 
@@ -100,8 +99,9 @@ def prove_kills(scenario: Scenario, *, progress: Callable[[int, int], None] | No
 
     Raises AppError when the scenario does not even end undisturbed.
     """
-    with TemporaryDirectory(prefix="haru-kills-") as folder:
-        calm = _Case(scenario, Path(folder) / "calm")
+    with TemporaryDirectory(prefix="haru-kills-") as folder, ExitStack() as running:
+        servers = [running.enter_context(ForkServer("haru_fsm.testing.child")) for _ in range(TOGETHER)]
+        calm = _Case(scenario, servers, Path(folder) / "calm")
         told = calm.run("ask", None)
         if told is None:
             raise AppError(f"The conversation does not end even without a kill: {calm.complaint}")
@@ -114,7 +114,8 @@ def prove_kills(scenario: Scenario, *, progress: Callable[[int, int], None] | No
         certificate = certify(app.workflow, limits=app.limits)
 
         def prove(number: int) -> Verdict:
-            verdict, end = _prove(scenario, Path(folder) / str(number), cases[number], undisturbed)
+            case = _Case(scenario, servers[number % 2 :] + servers[: number % 2], Path(folder) / str(number))
+            verdict, end = _prove(case, cases[number], undisturbed)
             # What every source of events is judged by holds here too, as far as it shows in what is stored.
             play = Play(messages=scenario.messages, customer=scenario.customer, crashes=verdict.points)
             seen = Performance(app, certificate, play, record=end.record, tickets=end.tickets)
@@ -136,16 +137,15 @@ def _points(counts: dict[str, int]) -> Iterator[CrashPoint]:
         yield CrashPoint("effect", number, "after")
 
 
-def _prove(scenario: Scenario, folder: Path, points: tuple[CrashPoint, ...], undisturbed: End) -> tuple[Verdict, End]:
-    case = _Case(scenario, folder)
+def _prove(case: _Case, points: tuple[CrashPoint, ...], undisturbed: End) -> tuple[Verdict, End]:
     for number, point in enumerate(points):
         case.run("ask" if number == 0 else "resume", point)
     before = case.end()
-    twin = case.copy(folder.with_name(folder.name + "-twin"))
+    twin = case.twin()
     for one in (case, twin):
         one.run("finish", None)
     end, other = case.end(), twin.end()
-    broken = judge(before, end, undisturbed, expected=len(scenario.messages))
+    broken = judge(before, end, undisturbed, expected=len(case.scenario.messages))
     if plain(end.steps) != plain(other.steps):
         broken["two recoveries agree"] = "the same crash was recovered from in two ways"
     if case.complaint:
@@ -154,51 +154,48 @@ def _prove(scenario: Scenario, folder: Path, points: tuple[CrashPoint, ...], und
 
 
 class _Case:
-    """One copy of the app, one database and one log of effects, worked on by child processes."""
+    """One copy of the app, one database and one log of effects, worked on by processes of the first of the servers."""
 
-    def __init__(self, scenario: Scenario, folder: Path, *, like: Path | None = None) -> None:
+    def __init__(
+        self, scenario: Scenario, servers: Sequence[ForkServer], folder: Path, *, like: Path | None = None
+    ) -> None:
         self._app = folder / "app"
         if like is None:
             copy_app(scenario.app, self._app)
         else:
             shutil.copytree(like, folder, symlinks=True)
-        self._scenario = scenario
+        self.scenario = scenario
+        self._servers = servers
         self._folder = folder
         self.complaint = ""
 
-    def copy(self, folder: Path) -> _Case:
-        """The same case once more, as it stands now."""
-        return _Case(self._scenario, folder, like=self._folder)
+    def twin(self) -> _Case:
+        """The same case once more, as it stands now, with processes of another server."""
+        folder = self._folder.with_name(f"{self._folder.name}-twin")
+        return _Case(self.scenario, self._servers[::-1], folder, like=self._folder)
 
     def run(self, do: str, crash: CrashPoint | None) -> dict[str, Any] | None:
-        """A child process; None when it was killed, as it should be, or failed (then there is a complaint)."""
-        scenario = self._scenario
-        task = {
-            "app": str(self._app),
-            "db": str(self._folder / "haru.db"),
-            "effects": str(self._folder / "effects"),
-            "customer": scenario.customer,
-            "messages": [[f"m{number}", text] for number, text in enumerate(scenario.messages, 1)],
-            "model": scenario.model,
-            "limits": dict(scenario.limits),
-            "do": do,
-            "crash": [crash.place, crash.number, crash.when] if crash else None,
-        }
-        child = subprocess.run(
-            [sys.executable, "-m", "haru_fsm.testing.child"],
-            input=json.dumps(task),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
+        """A process; None when it was killed, as it should be, or failed (then there is a complaint)."""
+        scenario = self.scenario
+        ended = self._servers[0].run(
+            {
+                "app": str(self._app),
+                "db": str(self._folder / "haru.db"),
+                "effects": str(self._folder / "effects"),
+                "customer": scenario.customer,
+                "messages": [[f"m{number}", text] for number, text in enumerate(scenario.messages, 1)],
+                "model": scenario.model,
+                "limits": dict(scenario.limits),
+                "do": do,
+                "crash": [crash.place, crash.number, crash.when] if crash else None,
+            }
         )
-        if child.returncode == 0:
-            told: dict[str, Any] = json.loads(child.stdout)
+        if ended.code == 0:
+            told: dict[str, Any] = json.loads(ended.said)
             if told["errors"]:
                 self.complaint = told["errors"][0]
             return told
-        if child.returncode > 0:
-            self.complaint = (child.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        self.complaint = ended.complaint or self.complaint
         return None
 
     def end(self) -> End:
