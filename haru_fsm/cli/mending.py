@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.asking import what_waits
 from haru_fsm.cli.output import complain, counted, say, say_json, tell, write_line
+from haru_fsm.cli.progress import counting
 from haru_fsm.cli.wiring import Given, run
 from haru_fsm.errors import SettingsError
 from haru_fsm.foreign import in_words
@@ -105,7 +107,8 @@ def verify(app: options.AppFolder = None, db: options.Database = None, as_json: 
         from haru_fsm.transfer import verify as verified
 
         async with Given(app, db).store() as store:
-            return [finding async for finding in verified(store)]
+            with counting("reading conversations") as progress:
+                return [finding async for finding in verified(store, progress=progress)]
 
     found = run(work())
     damaged = [finding for finding in found if finding.damage]
@@ -135,9 +138,10 @@ def export(
 
         lines = 0
         async with Given(app, db).store() as store:
-            async for line in exported(store, conversations or None, on_unread=unread.append):
-                write_line(line)
-                lines += 1
+            with counting("writing conversations", hidden=sys.stdout.isatty()) as progress:
+                async for line in exported(store, conversations or None, on_unread=unread.append, progress=progress):
+                    write_line(line)
+                    lines += 1
         return lines - 2
 
     count = run(work())
@@ -166,7 +170,8 @@ def import_(
         from haru_fsm.transfer import import_lines
 
         async with Given(app, db, "offline").engine() as engine:
-            return await import_lines(engine.store, lines)
+            with counting("storing conversations") as progress:
+                return await import_lines(engine.store, lines, progress=progress)
 
     new, known = run(work())
     if as_json:

@@ -12,7 +12,7 @@ import typer
 
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.output import complain, counted, say, say_json, tell
-from haru_fsm.cli.progress import bars
+from haru_fsm.cli.progress import bars, counting
 from haru_fsm.cli.wiring import Given
 from haru_fsm.errors import SettingsError
 
@@ -197,8 +197,8 @@ def _kills(given: Given, question: str, customer: str | None, as_json: bool) -> 
     asking = loaded.session(customer or one_customer(loaded)).customer_id
     limits = loaded.limits.model_dump(exclude_defaults=True)
     scenario = Scenario(given.folder, asking, (question,), limits=tuple(limits.items()))
-    with _bar("killing and resuming") as bar:
-        verdicts = list(prove_kills(scenario, progress=lambda done, of: _moved(bar, done / of, f"{done} of {of}")))
+    with counting("killing and resuming") as progress:
+        verdicts = list(prove_kills(scenario, progress=progress))
     failed = [verdict for verdict in verdicts if verdict.broken]
     points = {point for verdict in verdicts for point in verdict.points}
     writes, effects = (len({each.number for each in points if each.place == place}) for place in ("write", "effect"))

@@ -144,6 +144,22 @@ def test_on_a_terminal_the_answer_shows_while_it_is_written_and_stays_once(begin
     assert b"\x1b[2K" in seen
 
 
+@pytest.mark.parametrize(
+    ("words", "told"), [(("verify",), "reading conversations"), (("export",), "writing conversations")]
+)
+def test_long_work_shows_how_far_it_is_where_somebody_watches(
+    process: Haru, begin: Begin, words: tuple[str, ...], told: str
+) -> None:
+    process("ask", PARCELS, "--customer", "C003")
+    mine, its = pty.openpty()
+    working = begin(*words, base_url="", stderr=its)
+    os.close(its)
+    watched, (out, _) = _all_of(mine).decode(), working.communicate(timeout=30)
+    assert (working.returncode, out.count(b"\x1b")) == (0, 0)
+    assert told in watched
+    assert process(*words).err.count("\n") <= 1, "in a pipe nothing is drawn"
+
+
 def _all_of(terminal: int) -> bytes:
     seen = b""
     while True:

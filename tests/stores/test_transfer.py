@@ -23,7 +23,9 @@ from haru_fsm.models.scripted import answer, calls
 from haru_fsm.stores import Store
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
-from haru_fsm.transfer import TOGETHER, _line, export, import_lines
+from haru_fsm.transfer import export, import_lines, verify
+from haru_fsm.transfer.importing import TOGETHER
+from haru_fsm.transfer.lines import sealed
 from tests.tables import SMALL, a_ticket, received
 
 FIRST = a_ticket()
@@ -126,7 +128,7 @@ async def test_many_are_stored_and_none_beside_one_that_cannot_be_read(store: St
         await moved(old, received(conversation_id=f"c-{number:03}"), 0)
     lines = [line async for line in export(old)]
     content = json.loads(lines[2])["content"]
-    torn = [*lines[:2], _line({**content, "steps": []}), *lines[3:]]
+    torn = [*lines[:2], sealed({**content, "steps": []}), *lines[3:]]
     with pytest.raises(SettingsError, match=r"cannot be read: IndexError.* not stored, nor what comes after it"):
         await import_lines(store, torn)
     assert await store.conversations() == []
@@ -155,3 +157,16 @@ async def test_an_append_of_several_tickets_that_fails_files_none(store: Store) 
     with pytest.raises(ConversationMoved):
         await moved(store, conversation, 0)
     assert await store.tickets() == []
+
+
+async def test_whoever_watches_is_told_how_many_are_done(store: Store) -> None:
+    told: list[tuple[int, int]] = []
+
+    def progress(done: int, of: int) -> None:
+        told.append((done, of))
+
+    old, _ = await exported([(None, opened(FIRST))])
+    lines = [line async for line in export(old, progress=progress)]
+    await import_lines(store, lines, progress=progress)
+    assert [finding.damage async for finding in verify(store, progress=progress)] == [None]
+    assert told == [(0, 1)] * 3

@@ -1,15 +1,9 @@
-"""Moving conversations between databases, and looking whether a database is whole.
-
-An export is JSON Lines: a head line, one line per conversation, a foot line with their number. Each line carries a
-digest of itself, so a file that was cut off or edited is refused before anything of it is stored.
-"""
+"""Conversations into a database, with their tickets and their ledgers, whole or not at all."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,178 +18,36 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     self_contained,
 )
-from haru_fsm.errors import (
-    ConversationMoved,
-    FormatTooNew,
-    JournalDamaged,
-    SettingsError,
-    StoreError,
-    UnknownConversation,
-)
+from haru_fsm.errors import ConversationMoved, SettingsError, StoreError
 from haru_fsm.ids import checked
-from haru_fsm.stores import FORMAT, LedgerEntry, Outcome, Record, Started, Store, StoredTicket
+from haru_fsm.stores import LedgerEntry, Outcome, Record, Started, Store
+from haru_fsm.transfer.lines import contents
 
-KIND = "haru_fsm export"
-NO_EXPORT = "This is no export of haru_fsm: its first line does not say so. Give a file that `haru export` has written."
 TOGETHER = 64
 """Conversations that are stored at the same time: alone, each would wait for the disk several times."""
 _STEPS = TypeAdapter(tuple[Step, ...])
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What `verify` says of one conversation, or of the database itself (no id): whole, or what is wrong with it."""
-
-    conversation_id: str
-    damage: str | None = None
-
-
-async def verify(store: Store) -> AsyncIterator[Finding]:
-    """Read every journal and ledger of a store against their checksums, and the database itself. Nothing is changed."""
-    for summary in await store.conversations():
-        damage = None
-        try:
-            if await store.load(summary.conversation_id) is None:
-                damage = f"Conversation {summary.conversation_id} is there and cannot be found by its id."
-        except StoreError as error:
-            damage = str(error)
-        yield Finding(summary.conversation_id, damage)
-    for fault in await store.faults():
-        yield Finding("", fault)
-
-
-# --------------------------------------------------------------------------- out
-
-
-async def export(
-    store: Store,
-    conversation_ids: Iterable[str] | None = None,
-    *,
-    on_unread: Callable[[StoreError], None] | None = None,
-) -> AsyncIterator[str]:
-    """The lines of an export: of these conversations, or of all that rest and those that are under way.
-
-    Raises UnknownConversation before the first line. A conversation that is damaged, or written by a newer haru_fsm, is
-    handed to `on_unread` and left out; where nobody listens it raises JournalDamaged or FormatTooNew.
-    """
-    wanted = await _wanted(store, conversation_ids)
-    yield _line({"kind": KIND, "format": FORMAT})
-    count = 0
-    for conversation_id in wanted:
-        try:
-            record = await _found(store, conversation_id)
-        except (JournalDamaged, FormatTooNew) as error:
-            if on_unread is None:
-                raise
-            on_unread(error)
-            continue
-        yield _line(_written(record, await store.tickets(conversation_id=conversation_id)))
-        count += 1
-    yield _line({"end": count})
-
-
-async def _wanted(store: Store, conversation_ids: Iterable[str] | None) -> list[str]:
-    """Which, each once; the oldest first where nobody says which."""
-    known = [summary.conversation_id for summary in reversed(await store.conversations())]
-    if conversation_ids is None:
-        return known
-    wanted = list(dict.fromkeys(checked("conversation's id", each) for each in conversation_ids))
-    if unknown := sorted(set(wanted).difference(known), key=wanted.index):
-        raise UnknownConversation(f"There is no conversation {unknown[0]}. `haru list` shows those there are.")
-    return wanted
-
-
-async def _found(store: Store, conversation_id: str) -> Record:
-    record = await store.load(conversation_id)
-    if record is None:  # listed, and not there: pruned a moment ago, or lost
-        raise JournalDamaged(f"Conversation {conversation_id} is there and cannot be found by its id.")
-    return record
-
-
-def _written(record: Record, tickets: Sequence[StoredTicket]) -> dict[str, Any]:
-    summary = record.summary
-    return {
-        "conversation_id": summary.conversation_id,
-        "customer_id": summary.customer_id,
-        "parent": summary.parent,
-        "rehearsal": summary.rehearsal,
-        "steps": [step.written() for step in record.steps],
-        "ledger": [
-            {
-                "call": entry.call,
-                "started": entry.started.model_dump(mode="json", exclude_unset=True) if entry.started else None,
-                "outcome": entry.outcome.model_dump(mode="json", exclude_unset=True) if entry.outcome else None,
-            }
-            for entry in record.ledger.values()
-        ],
-        "tickets": [stored.ticket.model_dump(mode="json") for stored in tickets],
-        "notes": {stored.ticket.ticket_id: stored.notes for stored in tickets if stored.notes},
-    }
-
-
-def _line(content: dict[str, Any]) -> str:
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return json.dumps({"digest": _digest(text)})[:-1] + f', "content": {text}}}'
-
-
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
-
-
-# --------------------------------------------------------------------------- in
-
-
-async def import_lines(store: Store, lines: Iterable[str]) -> tuple[int, int]:
+async def import_lines(
+    store: Store, lines: Iterable[str], *, progress: Callable[[int, int], None] | None = None
+) -> tuple[int, int]:
     """Store the conversations of an export: how many were new, and how many were there already (and left as they are).
 
-    Raises SettingsError when the file is none, is cut off or was changed; then nothing of it has been stored.
+    `progress` is told how many are done, of how many. Raises SettingsError when the file is none, is cut off or was
+    changed; then nothing of it has been stored.
     """
-    contents = list(_checked(lines))
+    found = list(contents(lines))
     new = 0
-    for first in range(0, len(contents), TOGETHER):
-        readable = [_read(content) for content in contents[first : first + TOGETHER]]
+    for first in range(0, len(found), TOGETHER):
+        if progress is not None:
+            progress(first, len(found))
+        readable = [_read(content) for content in found[first : first + TOGETHER]]
         stored = await asyncio.gather(*(_store(store, each) for each in readable), return_exceptions=True)
         for one in stored:
             if isinstance(one, BaseException):
                 raise one
             new += one
-    return new, len(contents) - new
-
-
-def _checked(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    number, end = 0, None
-    for number, line in enumerate(lines, 1):
-        content = _content(line, number)
-        if number == 1:
-            if content.get("kind") != KIND:
-                raise SettingsError(NO_EXPORT)
-            if content.get("format", 0) > FORMAT:
-                raise FormatTooNew(
-                    f"The export has format {content['format']}, newer than this haru_fsm knows. Update it."
-                )
-        elif "end" in content:
-            end = (content["end"], number - 2)
-        else:
-            yield content
-    if end is None or end[0] != end[1] or number != end[1] + 2:
-        raise SettingsError("The export is not whole: its last line is missing, or lines are. Nothing was stored.")
-
-
-def _content(line: str, number: int) -> dict[str, Any]:
-    try:
-        wrapped = json.loads(line)
-        content: dict[str, Any] = wrapped["content"]
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-        whole = wrapped["digest"] == _digest(text)
-    except (ValueError, KeyError, TypeError) as error:
-        if number == 1:
-            raise SettingsError(NO_EXPORT) from error
-        raise SettingsError(
-            f"Line {number} of the export cannot be read: it was cut off or changed. Nothing was stored."
-        ) from error
-    if not whole:
-        raise SettingsError(f"Line {number} of the export does not fit its digest: it was changed. Nothing was stored.")
-    return content
+    return new, len(found) - new
 
 
 @dataclass(frozen=True, slots=True)
