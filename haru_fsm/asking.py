@@ -20,7 +20,7 @@ from haru_fsm.conversation import (
     ModelFailed,
 )
 from haru_fsm.fitting import planned, planned_harder
-from haru_fsm.models import ModelOutcome, ModelRequest
+from haru_fsm.models import ModelOutcome, ModelRequest, outcome_of
 from haru_fsm.services import Services
 from haru_fsm.visible import is_blank
 
@@ -95,11 +95,11 @@ class _Work:
 
     async def _ask(self, compaction: Compaction | None) -> ModelOutcome:
         if compaction is None:
-            return await self.services.model.respond(self.request)
+            return await outcome_of(self.services.model, self.request)
         request = self.services.request(self.conversation, settled=self.settled, compaction=compaction)
         if self.behind:
             request = replace(request, requests_left=max(1, self._left()), timeout_s=self._left_s())
-        return await self.services.model.respond(request)
+        return await outcome_of(self.services.model, request)
 
     def _left(self, *events: ModelEvent) -> int:
         """Requests that this piece of work may still make, after those behind it and these."""
@@ -121,13 +121,14 @@ class _Work:
         """The plan with a model's summary as its record; with the digest, where the summary is of no use."""
         contents, recorded = self.history.contents, self.history.marks.recorded
         text = transcript(contents, digested, recorded=recorded)
-        said = await self.services.model.respond(
+        said = await outcome_of(
+            self.services.model,
             ModelRequest(
                 system=SUMMARISER,
                 contents=({"role": "user", "parts": [{"text": text}]},),
                 tools_allowed=False,
                 timeout_s=self._left_s(),
-            )
+            ),
         )
         self.behind.append(said)
         spent = {"requests": max(1, said.requests), "usage": said.usage}

@@ -32,6 +32,7 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.conversations import Conversations
 from haru_fsm.errors import (
+    AppError,
     ConversationBusy,
     ConversationMoved,
     HaruError,
@@ -58,7 +59,7 @@ class Engine:
 
     `model` and `store` default to what the settings say (environment, `.env`, `haru.toml` in the app's folder).
     `desk`: where tickets are filed; by default the store itself. Raises SettingsError and ModelError for settings
-    that cannot be used.
+    that cannot be used, and AppError for a model without a name.
     """
 
     def __init__(
@@ -76,6 +77,8 @@ class Engine:
             settings = Settings.for_app(app)
             model = model if model is not None else settings.make_model(app)
             store = store if store is not None else settings.make_store(app.folder)
+        if not isinstance(getattr(model, "name", None), str):
+            raise AppError(f"The model {model!r:.80} has no `name`. Give it one: it is journaled with what it says.")
         self.app = app
         self.model: Model = model
         self.store: Store = store

@@ -37,6 +37,7 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.definition import begun, carried, misfit
 from haru_fsm.errors import (
+    AppError,
     ConversationMoved,
     DeskUnavailable,
     FormatTooNew,
@@ -206,6 +207,8 @@ class Worker:
             work = workflow.work[self._conversation.state]
             outcome = work(self._conversation, services)
             event = await self._act(outcome) if inspect.isawaitable(outcome) else outcome
+            if not isinstance(event, Event):
+                raise AppError(f"The work of {self._conversation.state} gave {event!r:.80}, which is no event.")
             self._advance(event, took_ms=round((clock.monotonic() - began) * 1000))
 
     async def _act(self, outcome: Awaitable[Event]) -> Event:

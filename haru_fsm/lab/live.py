@@ -15,7 +15,7 @@ from haru_fsm.app import App
 from haru_fsm.conversation import ToolsRequested
 from haru_fsm.engine import Engine
 from haru_fsm.lab.plan import Live, Setting
-from haru_fsm.models import Model, ModelOutcome, ModelRequest
+from haru_fsm.models import Model, ModelOutcome, ModelRequest, outcome_of
 from haru_fsm.models.offline import OfflineModel
 from haru_fsm.stores.memory import MemoryStore
 
@@ -39,7 +39,7 @@ class Insistent:
         listens = self._heeds is not None and refusals >= self._heeds
         if self._first is not None and request.tools_allowed and not listens:
             return self._first
-        outcome = await self._inner.respond(request)
+        outcome = await outcome_of(self._inner, request)
         if isinstance(outcome, ToolsRequested) and self._first is None:
             self._first = outcome
         return outcome

@@ -6,11 +6,13 @@ It never raises for anything a provider does; retries, re-asks and time limits l
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from haru_fsm.conversation import JSON, ModelAnswered, ModelFailed, ToolsRequested
+from haru_fsm.errors import AppError
 
 ModelOutcome = ModelAnswered | ToolsRequested | ModelFailed
 
@@ -57,3 +59,15 @@ class Model(Protocol):
     def name(self) -> str: ...
 
     async def respond(self, request: ModelRequest) -> ModelOutcome: ...
+
+
+async def outcome_of(model: Model, request: ModelRequest) -> ModelOutcome:
+    """What the model makes of the request. Raises AppError for what is no outcome: a model of one's own errs."""
+    said: object = model.respond(request)
+    said = await said if inspect.isawaitable(said) else said
+    if isinstance(said, ModelOutcome):
+        return said
+    raise AppError(
+        f"The model {model.name} gave {said!r:.80} for a request. Its respond() has to give ModelAnswered, "
+        "ToolsRequested or ModelFailed; haru_fsm.models.scripted makes them from texts and calls."
+    )

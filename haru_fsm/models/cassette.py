@@ -26,7 +26,7 @@ from pathlib import Path
 from haru_fsm.conversation import JSON, FailureReason, ModelAnswered, ModelFailed
 from haru_fsm.errors import ModelError
 from haru_fsm.foreign import in_words
-from haru_fsm.models import Model, ModelOutcome, ModelRequest
+from haru_fsm.models import Model, ModelOutcome, ModelRequest, outcome_of
 from haru_fsm.models.cassette_difference import told
 from haru_fsm.models.cassette_lines import (
     Exchange,
@@ -89,7 +89,7 @@ class RecordingModel:
 
     async def respond(self, request: ModelRequest) -> ModelOutcome:
         """What the model says; it is written down before it is handed on. A cancelled request leaves nothing."""
-        outcome = await self.model.respond(request)
+        outcome = await outcome_of(self.model, request)
         try:
             self._recorder.note(request, outcome)
         except (OSError, TypeError, ValueError):

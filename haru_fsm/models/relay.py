@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from haru_fsm.clock import Clock
 from haru_fsm.conversation import JSON, Incident, Share
-from haru_fsm.models import Model, ModelOutcome, ModelRequest
+from haru_fsm.models import Model, ModelOutcome, ModelRequest, outcome_of
 from haru_fsm.models.speech import Speech
 
 
@@ -56,7 +56,7 @@ class Relay:
             timeout_s=self.left_s,
             on_text=self._tell if aloud and not self.heard and self.request.on_text else None,
         )
-        outcome = await model.respond(asked)
+        outcome = await outcome_of(model, asked)
         self.requests += outcome.requests
         return outcome
 
