@@ -75,8 +75,11 @@ class Callee:
         if isinstance(error, NotDone):
             return Ended("not_done", results.failure(error, named=False, secrets=self.secrets))
         kind: Kind = "cancelled" if isinstance(error, _CANCELLED) else "raised"
-        _log.debug("the tool %s %s", self.name, kind, exc_info=error)
-        return Ended(kind, results.failure(error, secrets=self.secrets))
+        response = results.failure(error, secrets=self.secrets)
+        # A traceback ends in the error's own words, from which nobody takes a secret.
+        trace = error if not self.secrets else None
+        _log.debug("the tool %s %s: %s", self.name, kind, response["error"], exc_info=trace)
+        return Ended(kind, response)
 
 
 class Afterwards(Protocol):

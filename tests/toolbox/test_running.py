@@ -217,6 +217,23 @@ async def test_secrets_of_parameters_are_cut_out_of_errors_and_results() -> None
     assert (await run(bound, {"order_id": "ok"})).response == {"result": "https://x/?[secret]"}
 
 
+async def test_the_log_has_an_error_s_traceback_and_never_a_secret(caplog: pytest.LogCaptureFixture) -> None:
+    def call(order_id: str, token: Annotated[str, Secret] = "sk-12345") -> str:
+        """Doc."""
+        raise RuntimeError(f"401: {token} for {order_id}")
+
+    def plain(order_id: str) -> str:
+        """Doc."""
+        raise RuntimeError(f"404: {order_id}")
+
+    caplog.set_level("DEBUG", logger="haru_fsm.toolbox")
+    await run(call, {"order_id": "HR1"})
+    assert "401: [secret] for HR1" in caplog.text
+    assert "sk-12345" not in caplog.text
+    await run(plain, {"order_id": "HR2"})
+    assert "Traceback" in caplog.text
+
+
 # --------------------------------------------------------------------------- time-outs
 
 
