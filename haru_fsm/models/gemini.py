@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from google.genai import Client
     from google.genai.types import HttpOptions
 
+UNSTREAMED = 20
+"""Requests that are made without a stream after one that could not be read: the next is likely to be as bad, and each
+costs a request. A server that was mended is found out by then."""
 _KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 
@@ -69,7 +72,7 @@ class GeminiModel:
         self._temperature = temperature
         key = api_key or next(filter(None, map(os.environ.get, _KEYS)), None)
         self._client = client or _connect(key, base_url, api_version)
-        self._streams = True
+        self._unstreamed = 0
         self._persistence = Persistence(
             model=name,
             limits=self._limits,
@@ -102,8 +105,9 @@ class GeminiModel:
             temperature=self._temperature,
             max_output_tokens=self._limits.max_output_tokens,
         )
-        if attempt.streamed and self._streams:
+        if attempt.streamed and not self._unstreamed:
             return await self._streamed(body, attempt)
+        self._unstreamed = max(0, self._unstreamed - 1)
         return read_text(await self._whole(body, attempt.timeout_s), body)
 
     async def _whole(self, body: JSON, timeout_s: float) -> str:
@@ -124,8 +128,8 @@ class GeminiModel:
         return (http.body if http else None) or ""
 
     async def _streamed(self, body: JSON, attempt: Attempt) -> Reply:
-        """The reply to one streamed request, told while it is being written. Where a line of it cannot be read this
-        server is asked without streams from then on."""
+        """The reply to one streamed request, told while it is being written. Where a line of it cannot be read, this
+        server is asked without streams for a while."""
         chunks: list[Any] = []
         try:
             async with aclosing(self._chunks(body, attempt.timeout_s)) as stream:
@@ -135,8 +139,8 @@ class GeminiModel:
         except BaseException as error:
             finished = is_finished(merge_chunks(chunks))
             attempt.broken_off(read_body(chunks, body), finished=finished)
-            if isinstance(error, Exception) and not finished:
-                self._streams = self._streams and _translate(error).reason is not FailureReason.UNREADABLE
+            if isinstance(error, Exception) and not finished and _translate(error).reason is FailureReason.UNREADABLE:
+                self._unstreamed = UNSTREAMED
             raise
         return read_body(chunks, body)
 

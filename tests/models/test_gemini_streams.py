@@ -10,7 +10,7 @@ from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import ModelAnswered, ModelFailed, ToolsRequested
 from haru_fsm.limits import Limits
 from haru_fsm.models import Declaration, ModelRequest
-from haru_fsm.models.gemini import GeminiModel
+from haru_fsm.models.gemini import UNSTREAMED, GeminiModel
 from haru_fsm.testing.fake_gemini import FakeGemini, call, error, reply
 from haru_fsm.testing.local_http import Answer, Fault, LocalServer
 
@@ -206,7 +206,7 @@ class BadlyClosed(LocalServer):
     [events(": ping\r\n\r\n", CALL), events("event: message\r\n", CALL), events(json.dumps([CALL], indent=1))],
     ids=["comment", "named event", "a JSON list"],
 )
-async def test_a_server_whose_streams_cannot_be_read_is_asked_without_them_from_then_on(odd):
+async def test_a_server_whose_streams_cannot_be_read_is_asked_without_them_for_a_while(odd):
     def script(body):
         return CALL if not asked[-1] else odd
 
@@ -221,11 +221,11 @@ async def test_a_server_whose_streams_cannot_be_read_is_asked_without_them_from_
     async with Noting(script) as gemini:
         model = GeminiModel("m", api_key="test", base_url=gemini.base_url, clock=FakeClock())
         said = ModelRequest("", (USER,), [Declaration("get_order", "")], requests_left=8, on_text=[].append)
-        outcomes = [await model.respond(said) for _ in range(2)]
+        outcomes = [await model.respond(said) for _ in range(1 + UNSTREAMED)]
         await model.aclose()
     assert all(isinstance(outcome, ToolsRequested) for outcome in outcomes)
-    assert asked == [True, False, False]
-    assert [outcome.requests for outcome in outcomes] == [2, 1]
+    assert asked == [True, *[False] * UNSTREAMED, True, False]
+    assert [outcome.requests for outcome in outcomes] == [2, *[1] * (UNSTREAMED - 1), 2]
 
 
 async def test_a_stream_that_never_says_why_it_stopped_is_asked_for_again_without_one():
