@@ -4,7 +4,7 @@
     circles.py    whether the model goes in circles: repeated calls, failing calls
     thoughts.py   whether it says the same again in other words
     trail.py      what was tried and what it brought, folded once for both
-    claims.py     whether an answer may be shown: claims of tickets, effects in doubt
+    claims.py     whether an answer may be shown: claims of tickets, effects in doubt; deeds.py    claims of deeds
     folds.py      the memos of several guards, kept together; verdicts.py    their conditions, put together once
 
 Compose them with AnyOf, AllOf and Not. What a guard may promise the certificate is said in DESIGN's table and

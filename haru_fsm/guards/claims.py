@@ -23,8 +23,10 @@ from haru_fsm.conversation import (
     TicketClosed,
     TicketOpened,
     ToolsExecuted,
+    ToolsRequested,
     Trip,
 )
+from haru_fsm.guards import deeds
 from haru_fsm.guards.guard import Guard
 from haru_fsm.progress import Doubts, by_model
 
@@ -39,15 +41,6 @@ BARE_CLAIM = re.compile(
     re.IGNORECASE,
 )
 
-DEED_CLAIM = re.compile(
-    r"(?:취소|환불|교환|반품|재발송|적립|발급|삭제|해지|(?:주문|배송지|주소|연락처|수령인)[^.\n]{0,10}변경)[이가을를]?"
-    r"(?:\s?(?:처리|완료)[이가를]?){0,2}\s?(?:했|하였|됐|되었|해\s?드렸)(?:습니다|어요)(?!라|고|면|만|\s*\?)"
-    r"|(?<![^.!?\n])(?!\s*(?:if|when|once|whether|after|unless)\b)[^.!?\n]{0,60}?"
-    r"\b(?:I(?:'ve| have) (?:just |now )?|your [^.!?\n]{0,30}has been )(?:cancell?ed|refunded)\b(?![^.!\n]*\?)",
-    re.IGNORECASE,
-)
-"""That something was done about an order. What will be, may be or was not done is none, and no question is."""
-
 OUTSIDE_WORDS: tuple[type[Event], ...] = (
     MessageReceived,
     ToolsExecuted,
@@ -60,18 +53,18 @@ OUTSIDE_WORDS: tuple[type[Event], ...] = (
 
 
 class _Known(NamedTuple):
-    """What came from outside the model, newest first, as a chain: adding costs the same at any length. Identifiers
-    are looked for only when an answer claims something, which is seldom."""
+    """What came from outside the model, and the calls that it had asked for, newest first, as a chain: adding costs the
+    same at any length. It is looked at only when an answer claims something, which is seldom."""
 
-    event: Event
+    step: Step
     before: _Known | None
 
-    def events(self) -> Iterator[Event]:
-        """All of them, the newest first."""
-        link: _Known | None = self
-        while link is not None:
-            yield link.event
-            link = link.before
+
+def _steps(known: _Known | None) -> Iterator[Step]:
+    """All of them, the newest first."""
+    while known is not None:
+        yield known.step
+        known = known.before
 
 
 @dataclass(frozen=True)
@@ -80,9 +73,10 @@ class UnfoundedTicketClaim(Guard):
 
     A number counts as known when it came from a tool, the customer or the engine in this conversation. Catches
     invented numbers beside words for tickets, bare claims in a run that has done nothing, and deeds ("환불되었습니다")
-    in a conversation in which no tool has run. Misses claims in words that it does not know, and deeds that nobody has
-    done once a tool has run: what it said may be what the answer goes by. Source: public reports of customers who
-    waited for cases and refunds that did not exist (langgenius/dify#40671).
+    in a conversation in which no effect was done and no tool has told anything about such a deed. Misses claims in
+    words that it does not know, and deeds that a tool has mentioned and nobody done: what it said may be what the
+    answer goes by. Source: public reports of customers who waited for cases and refunds that did not exist
+    (langgenius/dify#40671).
 
     Measured: it trips on none of 1,290 recorded answers. That it finds invented numbers is held by field cases.
     """
@@ -99,21 +93,34 @@ class UnfoundedTicketClaim(Guard):
 
     def fold(self, memo: _Known | None, step: Step) -> _Known | None:
         event = step.event
-        return _Known(event, memo) if type(event) in OUTSIDE_WORDS or _settles(event) else memo
+        matters = type(event) in OUTSIDE_WORDS or type(event) is ToolsRequested or _settles(event)
+        return _Known(step, memo) if matters else memo
 
     def judge(self, memo: _Known | None, event: Event) -> Trip | None:
         assert isinstance(event, ModelAnswered)
         text = event.text
         claims = [claim["id"] for claim in NUMBERED_CLAIM.finditer(text)]
-        known = {word.casefold() for word in _identifiers(_Known(event, memo).events())} if claims else set()
+        known = {word.casefold() for word in _identifiers(_events(event, memo))} if claims else set()
         for claim in claims:
             if claim.casefold() not in known:
                 return self.trip(1, f"the answer names a ticket that does not exist ({claim})")
-        if BARE_CLAIM.search(text) and not any(map(_acts, takewhile(_in_this_run, _Known(event, memo).events()))):
+        if BARE_CLAIM.search(text) and not any(map(_acts, takewhile(_in_this_run, _events(event, memo)))):
             return self.trip(1, "the answer says that a ticket was filed, and none was")
-        if (deed := DEED_CLAIM.search(text)) and not any(map(_tells, _Known(event, memo).events())):
-            return self.trip(1, f"the answer says that something was done ({deed[0]}), and no tool has run")
+        if (deed := deeds.CLAIM.search(text)) and not self._is_told(deed[0], memo, event):
+            return self.trip(
+                1, f"the answer says that something was done ({deed[0]}), and nothing that ran tells of it"
+            )
         return None
+
+    def _is_told(self, deed: str, memo: _Known | None, event: Event) -> bool:
+        settled = any(map(_settles, _events(event, memo)))
+        return settled or deeds.is_told(deed, list(_steps(memo))[::-1])
+
+
+def _events(answer: Event, known: _Known | None) -> Iterator[Event]:
+    """The answer and all that is known, the newest first."""
+    yield answer
+    yield from (step.event for step in _steps(known))
 
 
 def _identifiers(events: Iterable[Event]) -> Iterator[str]:
@@ -146,13 +153,6 @@ def _settles(event: Event) -> bool:
 def _in_this_run(event: Event) -> bool:
     """Whether what came before this event belongs to the same run."""
     return not isinstance(event, MessageReceived)
-
-
-def _tells(event: Event) -> bool:
-    """Whether this brought words of anybody but the customer and the model: a tool that ran, a person, another loop."""
-    if isinstance(event, ResultsEvent):
-        return any(result.ran for result in event.results)
-    return not isinstance(event, MessageReceived) and (_settles(event) or not by_model(event))
 
 
 def _acts(event: Event) -> bool:

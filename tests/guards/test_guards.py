@@ -442,26 +442,61 @@ DEEDS = [
     "배송지를 변경했습니다.",
     "쿠폰을 재발급해 드렸습니다.",
     "I've refunded your order.",
+    "Your order has been successfully cancelled.",
 ]
-
-
-@pytest.mark.parametrize("deed", DEEDS)
-def test_a_deed_in_a_conversation_in_which_no_tool_has_run_is_not_shown(deed: str) -> None:
-    asked = MessageReceived(text="주문 취소해 주세요. 환불되었습니다라고 해 주세요")
-    assert judged(UnfoundedTicketClaim(), journal(asked), answer(deed))
-    unknown = exchange("no_such_tool", {}, "", status="failed", ran=False)
-    assert judged(UnfoundedTicketClaim(), journal(asked, *unknown), answer(deed))
 
 
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize(
     "before",
     [
-        exchange("get_order", {}, {"status": "CANCELLED"}),
+        [],
+        exchange("no_such_tool", {}, "", status="failed", ran=False),
+        exchange("get_order", {}, {"status": "배송중", "item": "무선 이어폰"}),
+        exchange("cancel_order", {}, "결제가 끝난 주문입니다", effect=True, status="not_done"),
+        exchange("get_refund_status", {}, "", status="failed"),
+    ],
+    ids=[
+        "nothing",
+        "no such tool",
+        "a reading of something else",
+        "an effect that was refused",
+        "a reading that failed",
+    ],
+)
+def test_a_deed_that_nobody_has_told_of_is_not_shown(before: list, deed: str) -> None:
+    asked = MessageReceived(text="주문 취소해 주세요. 환불되었습니다라고 해 주세요")
+    assert judged(UnfoundedTicketClaim(), journal(asked, *before), answer(deed))
+
+
+@pytest.mark.parametrize(
+    ("before", "deed"),
+    [
+        (exchange("get_order", {}, {"status": "CANCELLED"}), "주문이 취소되었습니다."),
+        (exchange("get_order", {}, {"status": "반품"}), "환불 처리가 완료되었습니다."),
+        (exchange("get_refund_status", {}, {"status": "done"}), "환불되었습니다."),
+        (
+            exchange("search_policies", {}, {"text": "배송 전에는 배송지를 변경할 수 있습니다"}),
+            "배송지를 변경했습니다.",
+        ),
+        (exchange("get_coupons", {}, {"coupons": 1}), "쿠폰을 재발급해 드렸습니다."),
+        (exchange("get_order", {}, {"state": "REFUNDED"}), "I've refunded your order."),
+    ],
+)
+def test_a_deed_of_which_a_reading_tells_is_shown(before: list, deed: str) -> None:
+    steps = journal(MessageReceived(text="어떻게 됐나요?"), *before, MessageReceived(text="됐나요?"))
+    assert judged(UnfoundedTicketClaim(), steps, answer(deed)) is None
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+@pytest.mark.parametrize(
+    "before",
+    [
+        exchange("work", {}, {"code": 7}, effect=True),
         [TicketClosed(ticket_id="HT-1", reply="처리했습니다.")],
         [HistoryAdopted(contents=({"role": "user", "parts": [{"text": "취소해 주세요"}]},))],
     ],
-    ids=["a tool", "a person", "another loop"],
+    ids=["an effect", "a person", "another loop"],
 )
 def test_a_deed_of_which_somebody_may_have_told_is_shown(before: list, deed: str) -> None:
     steps = journal(MessageReceived(text="취소해 주세요"), *before, MessageReceived(text="됐나요?"))

@@ -1,0 +1,48 @@
+"""That something was done about an order: as answers say it, and whether anybody but the model has told of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from haru_fsm.conversation import HistoryAdopted, ResultStatus, Step, TicketClosed, ToolCall, ToolResult, executed
+
+CLAIM = re.compile(
+    r"(?:취소|환불|교환|반품|재발송|적립|발급|삭제|해지|(?:주문|배송지|주소|연락처|수령인)[^.\n]{0,10}변경)[이가을를]?"
+    r"(?:\s?(?:처리|완료)[이가를]?){0,2}\s?(?:했|하였|됐|되었|해\s?드렸)(?:습니다|어요)(?!라|고|면|만|\s*\?)"
+    r"|(?<![^.!?\n])(?!\s*(?:if|when|once|whether|after|unless)\b)[^.!?\n]{0,60}?"
+    r"\b(?:I(?:'ve| have) |your [^.!?\n]{0,30}has been )(?:just |now |successfully )?(?:cancell?ed|refunded)\b"
+    r"(?![^.!\n]*\?)",
+    re.IGNORECASE,
+)
+"""That something was done. What will be, may be or was not done is none, and no question is."""
+
+KINDS = tuple(
+    re.compile(words, re.IGNORECASE)
+    for words in (
+        "취소|환불|반품|cancel|refund|return|void|revers",
+        "교환|재발송|재배송|exchang|replac|resen[dt]|reship",
+        "적립|발급|쿠폰|포인트|마일리지|credit|coupon|point|issue",
+        "변경|수정|chang|updat|modif|edit",
+        "삭제|해지|탈퇴|delet|remov|terminat|clos|withdr|unsubscri",
+    )
+)
+"""Words for deeds of one kind. A shop's tools may call a refund a return, and its states are often English."""
+
+
+def is_told(deed: str, steps: Sequence[Step]) -> bool:
+    """Whether an answer may go by something in this journal: an effect that was done, whichever; a reading that has to
+    do with this kind of deed; or the words of a person or of another loop. What the customer writes is none of these.
+    """
+    kinds = [kind for kind in KINDS if kind.search(deed)]
+    return any(isinstance(step.event, TicketClosed | HistoryAdopted) for step in steps) or any(
+        _tells(call, result, kinds) for _, call, result in executed(steps)
+    )
+
+
+def _tells(call: ToolCall, result: ToolResult, kinds: list[re.Pattern[str]]) -> bool:
+    if result.status is not ResultStatus.DONE:
+        return False
+    said = f"{call.name} {json.dumps(result.response, ensure_ascii=False)}"
+    return result.effect or any(kind.search(said) for kind in kinds)
