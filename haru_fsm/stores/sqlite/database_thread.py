@@ -89,7 +89,8 @@ class DatabaseThread:
 
     def _put(self, request: Request) -> None:
         with self._lock:
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():  # a fork leaves threads behind
+                self._queue = SimpleQueue()
                 self._thread = threading.Thread(target=self._run, args=(self._queue,), name=self._name, daemon=True)
                 self._thread.start()
             self._queue.put(request)

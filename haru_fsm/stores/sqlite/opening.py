@@ -11,6 +11,7 @@ from haru_fsm.errors import FormatTooNew, StoreError
 from haru_fsm.foreign import in_words
 from haru_fsm.stores import FORMAT
 from haru_fsm.stores.sqlite.faults import FAILURES, translated
+from haru_fsm.stores.sqlite.forking import Connection, refuse_inherited
 
 APPLICATION_ID = 0x48415255  # "HARU"
 HEADER_BYTES = 512
@@ -32,6 +33,7 @@ def opened(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
 
     `busy_timeout_s`: seconds to wait for other processes.
     """
+    refuse_inherited(path)
     connection = _connected(path, busy_timeout_s)
     try:
         _prepare(connection, path, busy_timeout_s)
@@ -50,7 +52,7 @@ def _connected(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
         if path.exists() and 0 < path.stat().st_size < HEADER_BYTES:
             # SQLite would take such a file for an empty database, and begin anew over what is left of ours.
             raise StoreError(f"{path} has been cut off: it is damaged. Restore it from a backup.")
-        return sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
+        return Connection(path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
             f"The database {path} cannot be opened: {in_words(error)}. Check that its folder exists and may be written."
