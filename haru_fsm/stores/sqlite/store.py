@@ -165,9 +165,9 @@ class SQLiteStore:
     async def tickets(self, *, conversation_id: str | None = None, open_only: bool = False) -> Sequence[StoredTicket]:
         def job(connection: sqlite3.Connection) -> list[StoredTicket]:
             rows = connection.execute(
-                "SELECT ticket, notes, reply, closed_at FROM tickets WHERE (?1 IS NULL OR conversation_id = ?1) "
-                "AND (NOT ?2 OR closed_at IS NULL) ORDER BY created_at DESC, rowid DESC",
-                (conversation_id, open_only),
+                "SELECT ticket, notes, reply, closed_at FROM tickets WHERE (NOT :open OR closed_at IS NULL) "
+                "AND (:whose IS NULL OR conversation_id = :whose) ORDER BY created_at DESC, rowid DESC",
+                {"whose": conversation_id, "open": open_only},
             ).fetchall()
             return [ticket for row in rows if (ticket := stored(row)) is not None]
 
@@ -215,9 +215,9 @@ class SQLiteStore:
     ) -> Sequence[Summary]:
         def job(connection: sqlite3.Connection) -> list[Summary]:
             rows = connection.execute(
-                f"SELECT {SUMMARY} FROM conversations WHERE (NOT ?1 OR resting != 1) "
-                "AND (?2 IS NULL OR customer_id = ?2) ORDER BY updated_at DESC, number DESC LIMIT ?3",
-                (unfinished, customer_id, -1 if limit is None else limit),
+                f"SELECT {SUMMARY} FROM conversations WHERE (NOT :unfinished OR resting != 1) "
+                "AND (:whose IS NULL OR customer_id = :whose) ORDER BY updated_at DESC, number DESC LIMIT :most",
+                {"unfinished": unfinished, "whose": customer_id, "most": -1 if limit is None else limit},
             ).fetchall()
             return [summary_of(row) for row in rows]
 

@@ -156,9 +156,9 @@ def file(connection: sqlite3.Connection, ticket: Ticket) -> Ticket:
 def add_note(connection: sqlite3.Connection, ticket_id: str, note: str) -> None:
     """Add these words to a ticket, once."""
     connection.execute(
-        "UPDATE tickets SET notes = json_insert(notes, '$[#]', ?1) WHERE ticket_id = ?2 "
-        "AND NOT EXISTS (SELECT 1 FROM json_each(notes) WHERE value = ?1)",
-        (note, ticket_id),
+        "UPDATE tickets SET notes = json_insert(notes, '$[#]', :note) WHERE ticket_id = :ticket "
+        "AND NOT EXISTS (SELECT 1 FROM json_each(notes) WHERE value = :note)",
+        {"note": note, "ticket": ticket_id},
     )
 
 
