@@ -28,12 +28,17 @@ def this_host() -> str:
 
 
 def _started(pid: int) -> int | None:
-    """When a process of this host started (ms), or None when there is no such process (any more)."""
+    """When a process of this host started (ms), or None when there is no such process (any more).
+
+    On Linux since the host did: the system counts from there, and a date made of that moves whenever the clock is
+    corrected, as if it were another process.
+    """
     import psutil
 
     try:
         process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else round(process.create_time() * 1000)
+        booted = psutil.boot_time() if psutil.LINUX else 0.0
+        return None if process.status() == psutil.STATUS_ZOMBIE else round((process.create_time() - booted) * 1000)
     except psutil.Error:
         return None
 
