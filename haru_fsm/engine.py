@@ -85,6 +85,7 @@ class Engine:
         self.clock: Clock = clock if clock is not None else SystemClock()
         self._parts = Parts(self.app, self.model, self.store, self.clock, desk)
         self._conversations = Conversations(self._parts)
+        self._streamed: set[asyncio.Task[Run]] = set()
 
     async def __aenter__(self) -> Self:
         return self
@@ -95,7 +96,10 @@ class Engine:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Write down late outcomes that have arrived, then let go of the store and the model."""
+        """Let go of the store and the model, once the runs that were streamed have ended, whoever still listens, and
+        late outcomes that have arrived are written down."""
+        while self._streamed:
+            await asyncio.wait(self._streamed)
         await self._parts.late.aclose()
         await self.store.aclose()
         close = getattr(self.model, "aclose", None)
@@ -171,7 +175,9 @@ class Engine:
     ) -> AsyncIterator[Step | Piece | Run]:
         """Like `ask`, as it happens: each step once it is durable, pieces of text as they are written, the run last.
 
-        Pieces are drafts (see `Piece`); what the customer is told is `answer` of the run.
+        Pieces are drafts (see `Piece`); what the customer is told is `answer` of the run. Whoever stops listening stops
+        no run: it goes on to its ending, for a window that is closed must break off no payment. To stop one, cancel
+        `ask`.
         """
         seen: asyncio.Queue[Step | Piece | None] = asyncio.Queue()
         asking = asyncio.create_task(
@@ -183,16 +189,12 @@ class Engine:
                 watch=seen.put_nowait,
             )
         )
+        self._streamed.add(asking)
+        asking.add_done_callback(self._streamed.discard)
         asking.add_done_callback(lambda _: seen.put_nowait(None))
-        try:
-            while (item := await seen.get()) is not None:
-                yield item
-            yield await asking
-        finally:
-            if not asking.done():
-                asking.cancel()
-                with suppress(asyncio.CancelledError):
-                    await asking
+        while (item := await seen.get()) is not None:
+            yield item
+        yield await asking
 
     async def close_ticket(self, ticket_id: str, reply: str) -> Run:
         """A person's reply enters the conversation and closes the ticket.
