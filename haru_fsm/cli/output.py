@@ -27,11 +27,19 @@ line, an amount or a name, would be read backwards. Arabic and Hebrew need none 
 
 
 def prepare_streams() -> None:
-    """A character that the terminal's encoding lacks becomes `?`, and is no reason to fail."""
+    """A character that the terminal's encoding lacks becomes `?`, and is no reason to fail.
+
+    Nor is a stream that whoever began us has closed.
+    """
+    sys.stdout, sys.stderr = sys.stdout or _unread(), sys.stderr or _unread()
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
+
+
+def _unread() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")
 
 
 def printable(text: str) -> str:
@@ -105,8 +113,9 @@ def _least_width(table: Table, console: Console) -> int:
 def _console() -> Console:
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS") or WIDTH_WITHOUT_TERMINAL)
-    return Console(width=width)
+    wanted = os.environ.get("COLUMNS", "")
+    width = int(wanted) if wanted.isdecimal() and int(wanted) else WIDTH_WITHOUT_TERMINAL
+    return Console(width=None if sys.stdout.isatty() else width)
 
 
 def _write(stream: TextIO, text: str) -> None:

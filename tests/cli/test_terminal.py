@@ -225,3 +225,22 @@ def test_ctrl_c_stops_a_run_and_not_the_chat(begin: Begin, haru: Haru) -> None:
     assert "안녕히 가세요." in out.decode()
     [one] = haru("list", "--json").json
     assert (one["resting"], one["run"]) == (True, 2)
+
+
+def test_a_run_needs_no_reader_from_the_start(begin: Begin, haru: Haru) -> None:
+    def close() -> None:
+        os.close(1)
+        os.close(2)
+
+    with FakeGemini([reply("안녕하세요!")]) as gemini:
+        process = begin("ask", "안녕하세요", "--customer", "C003", base_url=gemini.base_url, preexec_fn=close)
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert haru("list", "--json").json[0]["state"] == "DONE"
+
+
+def test_a_width_that_is_no_number_is_as_good_as_none(haru: Haru, monkeypatch: pytest.MonkeyPatch) -> None:
+    haru("ask", "안녕하세요", "--customer", "C003", "--model", "offline")
+    shown = haru("list")
+    monkeypatch.setenv("COLUMNS", "wide")
+    assert haru("list") == shown
