@@ -69,6 +69,9 @@ def read_exception(error: BaseException) -> Problem:
         return Problem(FailureReason.TIMEOUT, words)
     if origin.startswith("google.auth"):
         return Problem(FailureReason.TRANSPORT if kind == "TransportError" else FailureReason.WRONG_KEY, words)
+    if isinstance(error, RuntimeError) and "event loop is closed" in words.lower():
+        # A connection that was opened in an event loop which is over (`asyncio.run` twice): the next one is another.
+        return Problem(FailureReason.TRANSPORT, words)
     if isinstance(error, OSError) or origin.startswith(("httpx", "httpcore", "aiohttp", "anyio")):
         return Problem(FailureReason.TRANSPORT, words)
     if kind in ("JSONDecodeError", "UnknownApiResponseError", "UnicodeDecodeError"):

@@ -140,6 +140,7 @@ RefreshError.__module__ = TransportError.__module__ = "google.auth.exceptions"
         (RefreshError("no token"), FailureReason.WRONG_KEY),
         (json.JSONDecodeError("no", "", 0), FailureReason.UNREADABLE),
         (TypeError("not serialisable"), FailureReason.BAD_REQUEST),
+        (RuntimeError("Event loop is closed"), FailureReason.TRANSPORT),
         (RuntimeError(), FailureReason.BAD_REQUEST),
     ],
 )
