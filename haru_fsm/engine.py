@@ -42,6 +42,7 @@ from haru_fsm.errors import (
 )
 from haru_fsm.ids import checked
 from haru_fsm.json_safe import json_safe, safe_text
+from haru_fsm.misset import refuse_names
 from haru_fsm.models import Model
 from haru_fsm.runs import Piece, Run, run_of
 from haru_fsm.stores import Outcome, Record, Store, Summary
@@ -71,6 +72,7 @@ class Engine:
         desk: TicketDesk | None = None,
         clock: Clock | None = None,
     ) -> None:
+        refuse_names(app=app, model=model, store=store)
         if model is None or store is None:
             from haru_fsm.settings import Settings
 

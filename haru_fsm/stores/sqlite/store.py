@@ -6,6 +6,7 @@ Reads have a connection of their own and see what was committed when they began.
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from haru_fsm import leases
 from haru_fsm.conversation import Conversation, Ticket
-from haru_fsm.errors import StoreError
+from haru_fsm.errors import SettingsError, StoreError
 from haru_fsm.stores import Outcome, Record, Started, StoredTicket, Summary
 from haru_fsm.stores.journal import damaged
 from haru_fsm.stores.sqlite.collector import collector_paused
@@ -27,6 +28,8 @@ from haru_fsm.stores.sqlite.writing import Head, Lease, add_note, file, note, pl
 
 BUSY_TIMEOUT_S = 5.0
 RENEW_S = 2.0
+ADDRESS = re.compile(r"(sqlite|memory):")
+"""What HARU_DATABASE_URL takes, and would be a folder of that name here."""
 PRUNABLE = (
     "resting = 1 AND updated_at < ? "
     "AND NOT EXISTS "
@@ -38,12 +41,15 @@ PRUNABLE = (
 class SQLiteStore:
     """A store in one file. `now` gives seconds since the epoch; it stamps rows and leases, and orders nothing.
 
-    `busy_timeout_s`: seconds to wait, each of a few times, while another process holds the database.
+    `busy_timeout_s`: seconds to wait, each of a few times, while another process holds the database. Raises
+    SettingsError for an address in the place of a path.
     """
 
     def __init__(
         self, path: Path | str, *, now: Callable[[], float] = time.time, busy_timeout_s: float = BUSY_TIMEOUT_S
     ) -> None:
+        if ADDRESS.match(str(path)):
+            raise SettingsError(f"{str(path)!r} is an address, and SQLiteStore takes the path of a file.")
         self.path = Path(path).absolute()  # its connections are opened later, wherever the process may be by then
         self._now = now
         self._busy_timeout_s = busy_timeout_s
