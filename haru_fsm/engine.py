@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -174,7 +174,7 @@ class Engine:
 
     async def stream(
         self, text: str, *, customer_id: str, conversation_id: str | None = None, message_id: str | None = None
-    ) -> AsyncIterator[Step | Piece | Run]:
+    ) -> AsyncGenerator[Step | Piece | Run, None]:
         """Like `ask`, as it happens: each step once it is durable, pieces of text as they are written, the run last.
 
         Pieces are drafts (see `Piece`); what the customer is told is `answer` of the run. Whoever stops listening stops

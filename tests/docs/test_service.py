@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -76,19 +78,43 @@ def test_every_error_has_its_status(service: ModuleType) -> None:
     assert {kind: service.status(kind("words")) for kind in told} == told
 
 
-async def test_what_was_left_is_carried_on(service: ModuleType, talking: Engine) -> None:
-    left = await talking.adopt([{"role": "user", "parts": [{"text": "어디쯤?"}]}], customer_id="C1")
-    assert not left.finished
-    await service.carry_on(talking)
-    assert (await talking.resume(left.conversation_id)).answer == "배송중입니다."
+@asynccontextmanager
+async def carrying_on(service: ModuleType, engine: Engine) -> AsyncIterator[None]:
+    """`carry_on` as the service has it, from its start to its stop."""
+    stopping = asyncio.Event()
+    carrying = asyncio.create_task(service.carry_on(engine, stopping))
+    yield
+    stopping.set()
+    await carrying
 
 
-async def test_a_store_that_fails_at_the_start_is_told_at_once(
+async def test_what_is_left_is_carried_on_at_the_start_and_later(
+    service: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "EVERY_S", 0)
+    talking = engine(ScriptedModel(lambda request: "배송중입니다."))
+
+    async def leave() -> str:
+        left = await talking.adopt([{"role": "user", "parts": [{"text": "어디쯤?"}]}], customer_id="C1")
+        assert not left.finished
+        return left.conversation_id
+
+    left = await leave()
+    async with carrying_on(service, talking):
+        for _ in range(2):
+            while await talking.store.conversations(unfinished=True):
+                await asyncio.sleep(0)
+            assert (await talking.resume(left)).answer == "배송중입니다."
+            left = await leave()
+
+
+async def test_a_store_that_fails_is_told_at_once(
     service: ModuleType, talking: Engine, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     talking.store = SQLiteStore(tmp_path / "no\0file")
-    await service.carry_on(talking)
-    assert "what was left could not be carried on" in caplog.text
+    async with carrying_on(service, talking):
+        while "what was left could not be carried on" not in caplog.text:
+            await asyncio.sleep(0)
 
 
 @pytest.fixture
