@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sys
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -261,7 +262,8 @@ def _bound_secrets(layered: Layers) -> set[str]:
 def _docstring(name: str, layered: Layers) -> tuple[str, docstring_parser.Docstring]:
     text = layered.doc
     if text is None:
-        raise ToolError(f"tool {name}: it has no docstring, and a model chooses tools by what they say; write one")
+        advice = "run Python without -OO, which takes them away" if sys.flags.optimize >= 2 else "write one"
+        raise ToolError(f"tool {name}: it has no docstring, and a model chooses tools by what they say; {advice}")
     try:
         return text, docstring_parser.parse(text)
     except docstring_parser.ParseError:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
+import subprocess
+import sys
 import typing
 from collections.abc import Callable, Iterable
 from datetime import date
@@ -395,6 +397,13 @@ def test_what_cannot_be_declared_is_refused_with_the_way_out(function: Callable[
     assert str(caught.value).startswith("tool get: ")
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_where_python_takes_docstrings_away_nobody_is_told_to_write_one() -> None:
+    program = "from haru_fsm.toolbox.tools import Tool\ndef get():\n    'Get.'\nTool('get', get)"
+    ended = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True, check=False)
+    assert "tool get: it has no docstring" in ended.stderr
+    assert "run Python without -OO" in ended.stderr
 
 
 @pytest.mark.parametrize("name", ["주문조회", "<lambda>", "get order", "1st", "a" * 65, "get.order", ""])
