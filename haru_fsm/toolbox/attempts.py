@@ -32,6 +32,9 @@ Kind = Literal["returned", "not_done", "raised", "timed_out", "cancelled"]
 _CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 _MOST_WAITS = 8
 """Promises of promises that are followed; one that goes on for ever is no value."""
+_TO_BEGIN = 0.5
+"""Share of its time within which what acts has to begin, where no thread is free. What is cut short while it acts is in
+doubt, and what was never begun is not: so it begins with time to act in, or not at all."""
 _log = logging.getLogger("haru_fsm.toolbox")
 _given_up: set[asyncio.Task[Any]] = set()
 """Tasks that nobody waits for any more; held, so that they are not collected while they still run."""
@@ -117,8 +120,12 @@ async def attempt(callee: Callee, arguments: dict[str, Any], limit_s: float, lat
     if ended is not None:
         return ended
     if under_way.give_up():
-        return _not_begun(f"too many other calls were running for {limit_s:g}s")
+        return _too_many(limit_s)
     return Ended("timed_out", {"error": f"timeout after {limit_s:g}s"})
+
+
+def _too_many(waited_s: float) -> Ended:
+    return _not_begun(f"too many other calls were running for {waited_s:g}s")
 
 
 def _not_begun(why: str) -> Ended:
@@ -211,6 +218,20 @@ class _Thread(_Attempt):
     def __init__(self, callee: Callee, call: Callable[[], Any], late: Afterwards) -> None:
         super().__init__(callee, call, late)
         self.job: Job = callee.threads.submit(functools.partial(contextvars.copy_context().run, self._work))
+
+    async def within(self, limit_s: float) -> Ended | None:
+        if not self.callee.marks.has_effect or limit_s == math.inf:
+            return await super().within(limit_s)
+        to_begin = limit_s * _TO_BEGIN
+        timer = self.loop.call_later(to_begin, self._now_or_never, to_begin)
+        try:
+            return await super().within(limit_s)
+        finally:
+            timer.cancel()
+
+    def _now_or_never(self, waited_s: float) -> None:
+        if self.callee.threads.take_back(self.job):
+            self.arrive(_too_many(waited_s))
 
     def stop(self) -> bool:
         super().stop()

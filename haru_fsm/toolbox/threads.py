@@ -66,6 +66,15 @@ class Threads:
         self._waiting.put(job)
         return job
 
+    def take_back(self, job: Job) -> bool:
+        """Have this job never begin; False: it has begun, or is over."""
+        with self._lock:
+            if job.state is not _State.WAITING:
+                return False
+            job.state = _State.GIVEN_UP
+            self._wanted -= 1
+            return True
+
     def give_up(self, job: Job) -> bool:
         """Wait for this job no longer. True: it had not begun, and now never will."""
         with self._lock:

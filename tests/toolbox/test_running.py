@@ -576,6 +576,30 @@ async def test_a_call_that_found_no_thread_was_certainly_not_begun() -> None:
     assert [each.kind for each in late] == ["returned"]
 
 
+@pytest.mark.parametrize(("read_only", "kind", "ran"), [(False, "not_done", []), (True, "returned", ["second"])])
+async def test_what_acts_begins_in_time_or_never(read_only: bool, kind: str, ran: list[str]) -> None:
+    """What is cut short while it acts is in doubt. So it is not begun when most of its time has gone by in waiting."""
+    go, threads, begun = threading.Event(), Threads(1), list[str]()
+
+    @tool(read_only=False, timeout_s=0.2)
+    def hang() -> None:
+        """Doc."""
+        go.wait(5)
+
+    @tool(read_only=read_only, timeout_s=0.25)
+    def second() -> None:
+        """Doc."""
+        begun.append("second")
+
+    first = asyncio.create_task(run(hang, threads=threads))
+    await until(lambda: threads._threads)
+    outcome = await run(second, threads=threads)
+    assert (outcome.kind, begun) == (kind, ran)
+    assert read_only or "It was not begun: too many other calls were running" in outcome.response["error"]
+    assert (await first).kind == "timed_out"
+    go.set()
+
+
 async def test_hung_calls_do_not_starve_the_others() -> None:
     go, threads = threading.Event(), Threads(2)
 

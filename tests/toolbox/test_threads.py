@@ -58,6 +58,17 @@ def test_a_job_that_is_given_up_before_it_began_never_begins() -> None:
     until(lambda: threads._wanted == 0)
 
 
+def test_a_job_is_taken_back_only_before_it_began() -> None:
+    threads = Threads(1)
+    go, jobs, ended = blocked(threads, 3)
+    until(lambda: jobs[0].state.name == "RUNNING")
+    assert [threads.take_back(job) for job in jobs] == [False, True, True]
+    assert not threads.take_back(jobs[1])
+    go.set()
+    until(lambda: threads._wanted == 0)
+    assert len(ended) == 1
+
+
 def test_a_hung_thread_is_replaced_and_retires_when_it_comes_back() -> None:
     threads = Threads(2, most=4)
     go, jobs, ended = blocked(threads, 2)
