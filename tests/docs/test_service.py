@@ -1,4 +1,4 @@
-"""docs/service.md: what a customer is told, and what they are not; the same over HTTP where FastAPI is installed."""
+"""docs/service.md: what a customer is told, and what they are not; the same over HTTP, in FastAPI."""
 
 from __future__ import annotations
 
@@ -120,7 +120,6 @@ async def test_a_store_that_fails_is_told_at_once(
 @pytest.fixture
 def web(tmp_path: Path, service: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The service of the document over HTTP, on the starter app."""
-    pytest.importorskip("fastapi", reason="the document's web.py needs FastAPI, which haru_fsm does not")
     from haru_fsm.app import starter
 
     monkeypatch.chdir(tmp_path)
