@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 from haru_fsm.conversation import JSON, FailureReason, Usage
 from haru_fsm.json_safe import json_safe
@@ -47,7 +48,7 @@ def read_text(text: str, request: JSON | None = None) -> Reply:
     return body if isinstance(body, Problem) else read_body(body, request)
 
 
-def read_chunks(chunks: list[object], request: JSON | None = None) -> Reply:
+def read_chunks(chunks: Sequence[object], request: JSON | None = None) -> Reply:
     """What the chunks of a stream mean. One that does not say why it stopped was cut half-way: no answer, no call."""
     body = merge_chunks(json_safe(chunks))
     if is_finished(body):

@@ -80,7 +80,9 @@ async def test_what_was_recorded_is_played(file: Path, outcome: ModelOutcome) ->
 
 
 odd_texts = st.sampled_from(["", "가", "🎧", "\u2028", '"\\', "\n\r", "\ud83d", "\x00"])
-odd_values = st.one_of(odd_texts, st.none(), st.booleans(), st.sampled_from([0, -1.5, 10**30]), st.just([{"a": []}]))
+odd_values: st.SearchStrategy[object] = st.one_of(
+    odd_texts, st.none(), st.booleans(), st.sampled_from([0, -1.5, 10**30]), st.just([{"a": []}])
+)
 exchanges = st.tuples(
     st.builds(
         lambda said, system, declared, allowed: ModelRequest(

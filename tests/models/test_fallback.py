@@ -1,6 +1,8 @@
 """FallbackModel: who speaks where one has failed, and that all is counted."""
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import FailureReason, Incident, ModelAnswered, ModelFailed, ToolsRequested, Usage
 from haru_fsm.errors import ModelError
-from haru_fsm.models import ModelRequest
+from haru_fsm.models import Model, ModelOutcome, ModelRequest
 from haru_fsm.models.fallback import FallbackModel
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
 
@@ -19,11 +21,13 @@ USER = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
 class Takes(ScriptedModel):
     """A scripted model that takes its time, and may speak before it fails."""
 
-    def __init__(self, line, clock=None, takes_s=0.0, says=""):
+    def __init__(
+        self, line: ModelOutcome, clock: FakeClock | None = None, takes_s: float = 0.0, says: str = ""
+    ) -> None:
         super().__init__([line])
         self._clock, self._takes_s, self._says = clock, takes_s, says
 
-    async def respond(self, request):
+    async def respond(self, request: ModelRequest) -> ModelOutcome:
         if self._clock:
             self._clock.advance(self._takes_s)
         if self._says and request.on_text:
@@ -31,7 +35,7 @@ class Takes(ScriptedModel):
         return await super().respond(request)
 
 
-def failed(model, reason="server", tokens=10, requests=4):
+def failed(model: str, reason: str = "server", tokens: int = 10, requests: int = 4) -> ModelFailed:
     incident = Incident(reason=reason, detail="down", http_status=503)
     return ModelFailed(
         model=model, reason=reason, detail=f"{model} is down", requests=requests,
@@ -39,15 +43,15 @@ def failed(model, reason="server", tokens=10, requests=4):
     )  # fmt: skip
 
 
-def said(model, text="배송중입니다."):
+def said(model: str, text: str = "배송중입니다.") -> ModelAnswered:
     return answer(text, model=model, usage=Usage(prompt=100, answer=20), requests=2)
 
 
-async def ask(*models, clock=None, **more):
+async def ask(*models: Model, clock: FakeClock | None = None, **more: Any) -> ModelOutcome:
     return await FallbackModel(models, clock=clock or FakeClock()).respond(ModelRequest("", (USER,), **more))
 
 
-async def test_the_first_speaks_where_it_can():
+async def test_the_first_speaks_where_it_can() -> None:
     second = Takes(said("b"))
     outcome = await ask(Takes(said("a")), second)
     assert outcome == said("a")
@@ -55,7 +59,7 @@ async def test_the_first_speaks_where_it_can():
 
 
 @pytest.mark.parametrize("reason", [reason for reason in FailureReason if reason is not FailureReason.DEADLINE])
-async def test_the_next_speaks_where_one_has_failed_and_all_is_counted(reason):
+async def test_the_next_speaks_where_one_has_failed_and_all_is_counted(reason: str) -> None:
     outcome = await ask(Takes(failed("a", reason)), Takes(failed("b")), Takes(said("c")))
     assert isinstance(outcome, ModelAnswered)
     assert (outcome.model, outcome.text, outcome.requests) == ("c", "배송중입니다.", 10)
@@ -63,22 +67,25 @@ async def test_the_next_speaks_where_one_has_failed_and_all_is_counted(reason):
     assert [(one.reason, one.detail) for one in outcome.incidents] == [(reason, "a: down"), ("server", "b: down")]
 
 
-async def test_calls_come_from_the_next_as_well():
+async def test_calls_come_from_the_next_as_well() -> None:
     outcome = await ask(Takes(failed("a")), Takes(calls(("look", {}), model="b", usage=Usage(prompt=5))))
     assert isinstance(outcome, ToolsRequested)
     assert (outcome.model, outcome.usage.prompt) == ("b", 15)
 
 
-async def test_nobody_else_is_asked_when_the_time_is_over():
+async def test_nobody_else_is_asked_when_the_time_is_over() -> None:
     second = Takes(said("b"))
-    assert (await ask(Takes(failed("a", "deadline")), second)).reason == "deadline"
+    outcome = await ask(Takes(failed("a", "deadline")), second)
+    assert isinstance(outcome, ModelFailed)
+    assert outcome.reason == "deadline"
     clock = FakeClock()
     outcome = await ask(Takes(failed("a"), clock, 30), second, clock=clock, timeout_s=30)
+    assert isinstance(outcome, ModelFailed)
     assert (outcome.reason, outcome.detail) == ("server", "a is down")
     assert second.requests == []
 
 
-async def test_the_next_has_what_is_left_of_time_and_requests():
+async def test_the_next_has_what_is_left_of_time_and_requests() -> None:
     clock = FakeClock()
     second = Takes(said("b"))
     await ask(Takes(failed("a"), clock, 12), second, clock=clock, timeout_s=30, requests_left=6)
@@ -88,22 +95,25 @@ async def test_the_next_has_what_is_left_of_time_and_requests():
     assert (third.requests[0].timeout_s, third.requests[0].requests_left) == (None, 1)
 
 
-async def test_where_all_fail_the_failure_tells_of_all():
+async def test_where_all_fail_the_failure_tells_of_all() -> None:
     outcome = await ask(Takes(failed("a", "wrong_key")), Takes(failed("b", "server")))
+    assert isinstance(outcome, ModelFailed)
     assert (outcome.reason, outcome.model, outcome.requests) == ("server", "b", 8)
     assert outcome.detail == "a: a is down; b: b is down"
     assert [one.detail for one in outcome.incidents] == ["a: down", "down"]
 
 
 @pytest.mark.parametrize("reason", ["prompt_blocked", "too_large"])
-async def test_a_reason_that_later_requests_depend_on_is_not_lost(reason):
+async def test_a_reason_that_later_requests_depend_on_is_not_lost(reason: str) -> None:
     outcome = await ask(Takes(failed("a", reason)), Takes(failed("b", "server")))
+    assert isinstance(outcome, ModelFailed)
     assert (outcome.reason, outcome.model) == (reason, "a")
 
 
-async def test_what_was_heard_of_one_is_not_followed_by_anothers_words():
-    heard = []
+async def test_what_was_heard_of_one_is_not_followed_by_anothers_words() -> None:
+    heard: list[str] = []
     outcome = await ask(Takes(failed("a"), says="배송이 "), Takes(said("b")), on_text=heard.append)
+    assert isinstance(outcome, ModelAnswered)
     assert outcome.text == "배송중입니다."
     assert heard == ["배송이 "]
     heard.clear()
@@ -111,23 +121,23 @@ async def test_what_was_heard_of_one_is_not_followed_by_anothers_words():
     assert heard == ["배송중입니다."]
 
 
-def test_an_empty_list_is_no_model():
+def test_an_empty_list_is_no_model() -> None:
     with pytest.raises(ModelError, match="at least one"):
         FallbackModel([])
 
 
-async def test_all_are_closed_and_named():
+async def test_all_are_closed_and_named() -> None:
     class Closing(ScriptedModel):
         closed = 0
 
-        async def aclose(self):
+        async def aclose(self) -> None:
             self.closed += 1
 
-    models = [Closing([]), ScriptedModel([]), Closing([])]
-    model = FallbackModel(models)
+    first, last = Closing([]), Closing([])
+    model = FallbackModel([first, ScriptedModel([]), last])
     await model.aclose()
     assert model.name == "scripted > scripted > scripted"
-    assert [models[0].closed, models[2].closed] == [1, 1]
+    assert [first.closed, last.closed] == [1, 1]
 
 
 outcomes = st.sampled_from(
@@ -136,7 +146,7 @@ outcomes = st.sampled_from(
 
 
 @given(st.lists(outcomes, min_size=1, max_size=5))
-def test_nothing_that_was_spent_is_lost(made):
+def test_nothing_that_was_spent_is_lost(made: list[Callable[[str], ModelOutcome]]) -> None:
     lines = [one(f"m{index}") for index, one in enumerate(made)]
     models = [Takes(line) for line in lines]
     outcome = asyncio.run(ask(*models))

@@ -6,21 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haru_fsm.conversation import FailureReason
+from haru_fsm.conversation import JSON, FailureReason
 from haru_fsm.models.faults import read_exception
 from haru_fsm.models.gemini_errors import read_error
 from haru_fsm.models.scrub import GONE, scrub
 
 
-def worded(status, message, *details, name="INVALID_ARGUMENT"):
+def worded(status: int, message: str, *details: JSON, name: str = "INVALID_ARGUMENT") -> JSON:
     return {"error": {"code": status, "message": message, "status": name, "details": list(details)}}
 
 
-def quota(*ids):
+def quota(*ids: str) -> JSON:
     return {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": one} for one in ids]}
 
 
-def retry_in(delay):
+def retry_in(delay: str) -> JSON:
     return {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}
 
 
@@ -59,7 +59,7 @@ KEY_DETAIL = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "AP
         (0, None, FailureReason.BAD_REQUEST),
     ],
 )  # fmt: skip
-def test_statuses_and_words(status, body, reason):
+def test_statuses_and_words(status: int, body: object, reason: FailureReason) -> None:
     problem = read_error(status, body)
     assert (problem.reason, problem.http_status) == (reason, status)
 
@@ -77,18 +77,20 @@ def test_statuses_and_words(status, body, reason):
         (worded(503, "overloaded"), {"retry-after": "3"}, 3.0),
     ],
 )
-def test_how_long_to_wait_is_read_wherever_it_is_told(body, headers, seconds):
+def test_how_long_to_wait_is_read_wherever_it_is_told(
+    body: JSON, headers: dict[str, str], seconds: float | None
+) -> None:
     assert read_error(body["error"]["code"], body, headers).retry_after_s == seconds
 
 
-def test_a_wrong_model_name_gets_the_providers_words_and_a_hint():
+def test_a_wrong_model_name_gets_the_providers_words_and_a_hint() -> None:
     detail = read_error(404, worded(404, "models/gemini-3.6-flahs is not found for API version v1beta")).detail
     assert "gemini-3.6-flahs is not found" in detail
     assert "HARU_MODEL" in detail
     assert "HARU_GEMINI_API_VERSION" in detail
 
 
-def test_a_long_page_is_cut():
+def test_a_long_page_is_cut() -> None:
     assert len(read_error(502, "<html>" + "x" * 100_000).detail) < 1000
 
 
@@ -105,7 +107,7 @@ def test_a_long_page_is_cut():
         max_leaves=8,
     ),
 )
-def test_no_error_raises(status, body):
+def test_no_error_raises(status: int, body: object) -> None:
     json.dumps(read_error(status, body).incident().model_dump(), allow_nan=False, ensure_ascii=False).encode()
 
 
@@ -144,7 +146,7 @@ RefreshError.__module__ = TransportError.__module__ = "google.auth.exceptions"
         (RuntimeError(), FailureReason.BAD_REQUEST),
     ],
 )
-def test_exceptions_that_come_instead_of_an_answer(raised, reason):
+def test_exceptions_that_come_instead_of_an_answer(raised: Exception, reason: FailureReason) -> None:
     problem = read_exception(raised)
     assert problem.reason is reason
     assert type(raised).__name__ in problem.detail
@@ -160,7 +162,7 @@ def test_exceptions_that_come_instead_of_an_answer(raised, reason):
         "my own topsecret1",
     ],
 )
-def test_keys_are_taken_out(text):
+def test_keys_are_taken_out(text: str) -> None:
     clean = scrub(text, "topsecret1", None, "")
     assert GONE in clean
     assert not any(secret in clean for secret in ("AIza", "topsecret1", "abcdefgh"))

@@ -1,12 +1,15 @@
 """Requests are built in the API's own form, and nothing of the history is copied or changed."""
 
 import copy
+from typing import Any
 
 import pytest
 
+from haru_fsm.conversation import JSON
 from haru_fsm.models import Declaration, ModelRequest
-from haru_fsm.models.gemini_request import MOST_OUTPUT_TOKENS, build_body
+from haru_fsm.models.gemini_request import build_body
 from haru_fsm.models.retrying import Amendment
+from haru_fsm.models.tokens import MOST_OUTPUT_TOKENS
 from haru_fsm.testing.fake_gemini import call
 from haru_fsm.testing.strict import check_contents, check_responses_alone
 
@@ -18,16 +21,21 @@ CONTENTS = (
 )
 
 
-def request(**more):
+def request(**more: Any) -> ModelRequest:
     given = {"system": "친절하게", "contents": CONTENTS, "declarations": [Declaration("get_order", "찾기", SCHEMA)]}
     return ModelRequest(**{**given, **more})
 
 
-def body(the_request=None, amendment=Amendment(), name="gemini-flash-latest", most=None):  # noqa: B008
+def body(
+    the_request: ModelRequest | None = None,
+    amendment: Amendment = Amendment(),  # noqa: B008
+    name: str = "gemini-flash-latest",
+    most: int | None = None,
+) -> JSON:
     return build_body(the_request or request(), amendment, name=name, temperature=1.0, max_output_tokens=most)
 
 
-def test_the_whole_body():
+def test_the_whole_body() -> None:
     assert body(most=1024) == {
         "contents": list(CONTENTS),
         "systemInstruction": {"parts": [{"text": "친절하게"}]},
@@ -38,26 +46,26 @@ def test_the_whole_body():
     }
 
 
-def test_what_there_is_not_is_left_out():
+def test_what_there_is_not_is_left_out() -> None:
     assert body(request(system="", declarations=[])).keys() == {"contents", "generationConfig"}
     declared = body(request(declarations=[Declaration("now", "시간")]))["tools"][0]["functionDeclarations"]
     assert declared == [{"name": "now", "description": "시간"}]
 
 
-def test_tools_that_are_off_stay_declared():
+def test_tools_that_are_off_stay_declared() -> None:
     built = body(request(tools_allowed=False))
     assert built["toolConfig"] == {"functionCallingConfig": {"mode": "NONE"}}
     assert built["tools"]
 
 
-def test_a_hint_is_a_part_of_the_last_user_turn_and_the_history_is_untouched():
+def test_a_hint_is_a_part_of_the_last_user_turn_and_the_history_is_untouched() -> None:
     before = copy.deepcopy(CONTENTS)
     built = body(request(contents=CONTENTS[:1]), Amendment(hint="짧게"))
     assert built["contents"] == [{"role": "user", "parts": [*CONTENTS[0]["parts"], {"text": "짧게"}]}]
     assert before == CONTENTS
 
 
-def test_what_is_said_beside_a_response_is_a_turn_of_its_own():
+def test_what_is_said_beside_a_response_is_a_turn_of_its_own() -> None:
     """Beside it, Gemini 3.6 takes it for a turn of the model and refuses the request."""
     told = {**CONTENTS[2], "parts": [*CONTENTS[2]["parts"], {"text": "(Outcome of call 1.0: done)"}]}
     later = ({"role": "model", "parts": [{"text": "네."}]}, CONTENTS[0])
@@ -72,7 +80,7 @@ def test_what_is_said_beside_a_response_is_a_turn_of_its_own():
         assert check_responses_alone(contents) == []
 
 
-def test_a_copy_of_the_body_copies_no_history():
+def test_a_copy_of_the_body_copies_no_history() -> None:
     built = body()
     assert copy.deepcopy(built)["contents"][1] is built["contents"][1]
 
@@ -81,7 +89,7 @@ def test_a_copy_of_the_body_copies_no_history():
     ("most", "cut_off", "expected"),
     [(1024, 0, 1024), (1024, 1, 4096), (1024, 2, 16384), (50_000, 1, MOST_OUTPUT_TOKENS), (100_000, 1, 100_000)],
 )
-def test_a_reply_that_was_cut_off_gets_more_room(most, cut_off, expected):
+def test_a_reply_that_was_cut_off_gets_more_room(most: int, cut_off: int, expected: int) -> None:
     assert body(amendment=Amendment(cut_off=cut_off), most=most)["generationConfig"]["maxOutputTokens"] == expected
 
 
@@ -93,6 +101,8 @@ def test_a_reply_that_was_cut_off_gets_more_room(most, cut_off, expected):
         ("gemini-2.0-flash", False, None),
     ],
 )
-def test_where_there_is_no_more_room_a_thinking_model_thinks_less(name, thought, config):
+def test_where_there_is_no_more_room_a_thinking_model_thinks_less(
+    name: str, thought: bool, config: JSON | None
+) -> None:
     amendment = Amendment(cut_off=1, thought=thought)
     assert body(amendment=amendment, name=name)["generationConfig"].get("thinkingConfig") == config

@@ -2,26 +2,29 @@
 
 import copy
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import ModelAnswered
+from haru_fsm.conversation import JSON, ModelAnswered, ModelFailed
 from haru_fsm.limits import Limits
-from haru_fsm.models import ModelRequest
+from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.gemini import GeminiModel
 from haru_fsm.models.gemini_signatures import UNSIGNED, countersigned, unsigned, wants_signatures, without_signatures
 from haru_fsm.testing.fake_gemini import FakeGemini, call, error, reply
+from haru_fsm.testing.scripted_http import Item
 from haru_fsm.testing.strict import check_contents, decode_signature
 
 USER = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
 
 
-def results(*names):
+def results(*names: str) -> JSON:
     return {"role": "user", "parts": [{"functionResponse": {"name": name, "response": {}}} for name in names]}
 
 
-def model(*parts):
+def model(*parts: str | JSON) -> JSON:
     return {"role": "model", "parts": [{"text": part} if isinstance(part, str) else part for part in parts]}
 
 
@@ -52,11 +55,11 @@ THOUGHTS = [
         ("m", False),
     ],
 )
-def test_which_models_want_signatures(name, wants):
+def test_which_models_want_signatures(name: str, wants: bool) -> None:
     assert wants_signatures(name) is wants
 
 
-def test_only_calls_that_nobody_signed_are_countersigned_and_the_journal_is_not_touched():
+def test_only_calls_that_nobody_signed_are_countersigned_and_the_journal_is_not_touched() -> None:
     before = copy.deepcopy(BARE)
     made = list(countersigned(BARE))
     assert made[1]["parts"] == [{"text": "볼게요."}, {**call("a"), "thoughtSignature": UNSIGNED}, call("b")]
@@ -66,11 +69,11 @@ def test_only_calls_that_nobody_signed_are_countersigned_and_the_journal_is_not_
     assert all(new is old for new, old in zip(countersigned(OWN), OWN, strict=True))
 
 
-def test_the_word_is_base64():
+def test_the_word_is_base64() -> None:
     assert decode_signature(UNSIGNED)
 
 
-def test_without_signatures_the_contents_are_still_valid():
+def test_without_signatures_the_contents_are_still_valid() -> None:
     made = list(without_signatures(THOUGHTS))
     assert "Signature" not in repr(made)
     assert check_contents(made) == []
@@ -78,7 +81,9 @@ def test_without_signatures_the_contents_are_still_valid():
     assert check_contents(list(countersigned(made)), known_signatures=(), require_signatures=True) == []
 
 
-async def respond(*script, contents, name="gemini-3-flash", limits=None, **server):
+async def respond(
+    *script: Item, contents: Sequence[JSON], name: str = "gemini-3-flash", limits: Limits | None = None, **server: Any
+) -> tuple[FakeGemini, ModelOutcome]:
     async with FakeGemini(script, **server) as gemini:
         asked = GeminiModel(
             name,
@@ -93,13 +98,13 @@ async def respond(*script, contents, name="gemini-3-flash", limits=None, **serve
     return gemini, outcome
 
 
-async def test_calls_of_another_providers_model_are_taken_by_a_server_that_checks():
+async def test_calls_of_another_providers_model_are_taken_by_a_server_that_checks() -> None:
     gemini, outcome = await respond(reply("네."), contents=FOREIGN, require_signatures=True, check_signatures=True)
     assert isinstance(outcome, ModelAnswered)
     assert gemini.violations == []
 
 
-async def test_an_earlier_model_gets_what_it_always_got():
+async def test_an_earlier_model_gets_what_it_always_got() -> None:
     gemini, _ = await respond(reply("네."), contents=FOREIGN, name="gemini-2.5-flash")
     assert gemini.requests[0]["contents"] == BARE
     gemini, _ = await respond(reply("네."), contents=OWN, name="gemini-2.5-flash")
@@ -107,19 +112,19 @@ async def test_an_earlier_model_gets_what_it_always_got():
 
 
 @pytest.mark.parametrize("contents", [BARE, OWN])
-async def test_what_a_gemini_said_goes_back_as_it_came(contents):
+async def test_what_a_gemini_said_goes_back_as_it_came(contents: list[JSON]) -> None:
     """Nothing is made up for a call that it has not signed, as long as nobody misses it."""
     gemini, _ = await respond(reply("네."), contents=contents)
     assert gemini.requests[0]["contents"] == contents
 
 
-async def test_a_signature_that_is_missed_is_stood_for_at_once():
+async def test_a_signature_that_is_missed_is_stood_for_at_once() -> None:
     gemini, outcome = await respond(reply("네."), contents=BARE, require_signatures=True, check_signatures=True)
     assert isinstance(outcome, ModelAnswered)
     assert [one["contents"][1]["parts"][1].get("thoughtSignature") for one in gemini.requests] == [None, UNSIGNED]
 
 
-async def test_signatures_that_are_refused_are_left_out_at_once():
+async def test_signatures_that_are_refused_are_left_out_at_once() -> None:
     """Signed by another Gemini, or under another key: nobody knows before the API has said so."""
     gemini, outcome = await respond(reply("네."), contents=OWN, require_signatures=True, check_signatures=True)
     assert isinstance(outcome, ModelAnswered)
@@ -128,13 +133,14 @@ async def test_signatures_that_are_refused_are_left_out_at_once():
     assert [one["contents"][1]["parts"][0].get("thoughtSignature") for one in gemini.requests] == ["AQID", UNSIGNED]
 
 
-async def test_a_server_that_is_not_content_with_that_either_is_not_asked_for_ever():
+async def test_a_server_that_is_not_content_with_that_either_is_not_asked_for_ever() -> None:
     refusal = error(400, "Corrupted thought signature.")
     gemini, outcome = await respond(*[refusal] * 5, contents=OWN, limits=Limits(http_retries=3))
+    assert isinstance(outcome, ModelFailed)
     assert (outcome.reason, len(gemini.requests)) == ("bad_request", 4)
 
 
-async def test_words_of_what_was_left_out_survive_a_re_ask():
+async def test_words_of_what_was_left_out_survive_a_re_ask() -> None:
     gemini, outcome = await respond(
         error(400, "Corrupted thought signature."), reply("반쯤", finish="MAX_TOKENS"), reply("네."), contents=OWN
     )

@@ -3,22 +3,31 @@
 import asyncio
 import json
 import random
+from collections.abc import Callable, Sequence
+from typing import Never
 
 import pytest
 
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import ModelAnswered, ModelFailed, ToolsRequested
+from haru_fsm.conversation import JSON, ModelAnswered, ModelFailed, ToolsRequested
 from haru_fsm.limits import Limits
-from haru_fsm.models import Declaration, ModelRequest
+from haru_fsm.models import Declaration, ModelOutcome, ModelRequest
 from haru_fsm.models.gemini import UNSTREAMED, GeminiModel
 from haru_fsm.testing.fake_gemini import FakeGemini, call, error, reply
-from haru_fsm.testing.local_http import Answer, Fault, LocalServer
+from haru_fsm.testing.local_http import Answer, Fault, LocalServer, Request
+from haru_fsm.testing.scripted_http import Item
 
 USER = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
 ANSWER = "고객님의 주문은 지금 배송중이며, 내일 도착할 예정입니다."
 
 
-async def streamed(script, heard, *, limits=None, clock=None):
+async def streamed(
+    script: Sequence[Item],
+    heard: Callable[[str], None] | None,
+    *,
+    limits: Limits | None = None,
+    clock: FakeClock | None = None,
+) -> tuple[FakeGemini, ModelOutcome]:
     async with FakeGemini(script) as gemini:
         model = GeminiModel(
             "gemini-flash-latest",
@@ -35,7 +44,7 @@ async def streamed(script, heard, *, limits=None, clock=None):
             await model.aclose()
 
 
-async def test_text_is_told_piece_by_piece():
+async def test_text_is_told_piece_by_piece() -> None:
     heard: list[str] = []
     gemini, outcome = await streamed([reply(ANSWER)], heard.append)
     assert gemini.received[0].streamed
@@ -57,26 +66,30 @@ async def test_text_is_told_piece_by_piece():
     ],
     ids=str,
 )
-async def test_streamed_or_not_a_reply_means_the_same(body):
-    outcomes = [(await streamed([body], heard))[1] for heard in (None, [].append)]
+async def test_streamed_or_not_a_reply_means_the_same(body: JSON) -> None:
+    outcomes = [(await streamed([body], heard))[1] for heard in (None, list[str]().append)]
     assert outcomes[0] == outcomes[1]
     assert isinstance(outcomes[0], ModelAnswered | ToolsRequested)
 
 
 @pytest.mark.parametrize("finish", ["MAX_TOKENS", "MALFORMED_FUNCTION_CALL", "SAFETY", "SOMETHING_NEW"])
-async def test_streamed_or_not_a_reply_fails_the_same(finish):
+async def test_streamed_or_not_a_reply_fails_the_same(finish: str) -> None:
     body = reply("반쪽", finish=finish, finishMessage="왜냐하면")
-    outcomes = [(await streamed([body], heard, limits=Limits(model_retries=0)))[1] for heard in (None, [].append)]
+    outcomes = [
+        (await streamed([body], heard, limits=Limits(model_retries=0)))[1] for heard in (None, list[str]().append)
+    ]
     assert outcomes[0] == outcomes[1]
+    assert isinstance(outcomes[0], ModelFailed)
     assert outcomes[0].detail == "왜냐하면"
 
 
-async def test_a_blocked_prompt_ends_a_stream_too():
-    _, outcome = await streamed([{"promptFeedback": {"blockReason": "SAFETY"}}], [].append)
-    assert (outcome.kind, outcome.reason, outcome.requests) == ("model_failed", "prompt_blocked", 1)
+async def test_a_blocked_prompt_ends_a_stream_too() -> None:
+    _, outcome = await streamed([{"promptFeedback": {"blockReason": "SAFETY"}}], list[str]().append)
+    assert isinstance(outcome, ModelFailed)
+    assert (outcome.reason, outcome.requests) == ("prompt_blocked", 1)
 
 
-async def test_a_stream_that_ends_half_way_is_a_broken_wire_and_what_it_spent_counts():
+async def test_a_stream_that_ends_half_way_is_a_broken_wire_and_what_it_spent_counts() -> None:
     half = [reply("고객님의 주문은", finish=None, usage={"promptTokenCount": 70, "totalTokenCount": 70})]
     heard: list[str] = []
     gemini, outcome = await streamed([half, reply(ANSWER)], heard.append)
@@ -88,7 +101,7 @@ async def test_a_stream_that_ends_half_way_is_a_broken_wire_and_what_it_spent_co
     assert [received.streamed for received in gemini.received] == [True, False]
 
 
-async def test_a_stream_that_breaks_before_anything_was_heard_is_streamed_again():
+async def test_a_stream_that_breaks_before_anything_was_heard_is_streamed_again() -> None:
     heard: list[str] = []
     script = [{"transport": "close"}, error(503, "overloaded"), reply(ANSWER)]
     gemini, outcome = await streamed(script, heard.append)
@@ -97,52 +110,55 @@ async def test_a_stream_that_breaks_before_anything_was_heard_is_streamed_again(
     assert all(received.streamed for received in gemini.received)
 
 
-async def test_an_error_in_the_middle_of_a_stream_is_that_error():
+async def test_an_error_in_the_middle_of_a_stream_is_that_error() -> None:
     broken = [reply("고객님", finish=None), {"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}]
-    _, outcome = await streamed([broken], [].append, limits=Limits(http_retries=0))
+    _, outcome = await streamed([broken], list[str]().append, limits=Limits(http_retries=0))
     assert isinstance(outcome, ModelFailed)
     assert (outcome.reason, outcome.incidents[0].http_status) == ("server", 503)
     assert outcome.usage.total == 120
 
 
-async def test_a_stream_that_is_cut_in_the_middle_of_a_chunk():
+async def test_a_stream_that_is_cut_in_the_middle_of_a_chunk() -> None:
     item = {"transport": "truncate", "body": reply(ANSWER)}
-    _, outcome = await streamed([item], [].append, limits=Limits(http_retries=0))
-    assert (outcome.kind, outcome.reason) == ("model_failed", "transport")
+    _, outcome = await streamed([item], list[str]().append, limits=Limits(http_retries=0))
+    assert isinstance(outcome, ModelFailed)
+    assert outcome.reason == "transport"
 
 
-async def test_a_call_in_pieces_is_not_run():
+async def test_a_call_in_pieces_is_not_run() -> None:
     pieces = [
         reply({"functionCall": {"name": "get_order", "willContinue": True}}, finish=None),
         reply({"functionCall": {"partialArgs": [{"jsonPath": "$.order_id", "stringValue": "HR"}]}}),
     ]
-    _, outcome = await streamed([pieces, reply(call("get_order", order_id="HR1"))], [].append)
+    _, outcome = await streamed([pieces, reply(call("get_order", order_id="HR1"))], list[str]().append)
     assert isinstance(outcome, ToolsRequested)
     assert [incident.reason for incident in outcome.incidents] == ["partial_call"]
 
 
-async def test_leaked_thoughts_are_not_told():
+async def test_leaked_thoughts_are_not_told() -> None:
     heard: list[str] = []
     _, outcome = await streamed([reply("THOUGHT: 보상은 말하지 말 것\n\n죄송합니다.")], heard.append)
+    assert isinstance(outcome, ModelAnswered)
     assert "".join(heard) == outcome.text == "죄송합니다."
 
 
-async def test_a_watcher_that_raises_does_not_cost_the_answer(caplog):
-    def raises(_piece):
+async def test_a_watcher_that_raises_does_not_cost_the_answer(caplog: pytest.LogCaptureFixture) -> None:
+    def raises(_piece: str) -> Never:
         raise RuntimeError("the terminal has gone")
 
     _, outcome = await streamed([reply(ANSWER)], raises)
+    assert isinstance(outcome, ModelAnswered)
     assert outcome.text == ANSWER
     assert "the terminal has gone" in caplog.text
 
 
-async def test_text_is_told_before_the_reply_is_complete():
+async def test_text_is_told_before_the_reply_is_complete() -> None:
     first, last = asyncio.Event(), asyncio.Event()
 
-    async def script():
+    async def script() -> list[JSON]:
         return [reply("안녕하세요. ", finish=None), reply("끝.")]
 
-    def heard(piece):
+    def heard(piece: str) -> None:
         (last if first.is_set() else first).set()
 
     async with FakeGemini([script()], pause_s=0.02) as gemini:
@@ -151,14 +167,16 @@ async def test_text_is_told_before_the_reply_is_complete():
         await first.wait()
         assert not last.is_set()
         assert not task.done()
-        assert (await task).text == "안녕하세요. 끝."
+        outcome = await task
+        assert isinstance(outcome, ModelAnswered)
+        assert outcome.text == "안녕하세요. 끝."
         await model.aclose()
 
 
 # --------------------------------------------------------------------------- streams of other servers
 
 
-def events(*lines):
+def events(*lines: str | JSON) -> JSON:
     """A stream as somebody else's server writes it: chunks as events, and lines of its own."""
     said = (line if isinstance(line, str) else f"data: {json.dumps(line)}\r\n\r\n" for line in lines)
     return {"raw_text": "".join(said), "headers": {"content-type": "text/event-stream"}}
@@ -170,7 +188,7 @@ CALL = reply(call("get_order", order_id="HR1"))
 
 @pytest.mark.parametrize("after", ["data: [DONE]\r\n\r\n", ": bye\r\n\r\n", "event: end\r\ndata: {}\r\n\r\n"])
 @pytest.mark.parametrize("chunks", [CHUNKS, (CALL,)], ids=["text", "call"])
-async def test_what_a_server_adds_after_the_end_costs_nothing(chunks, after):
+async def test_what_a_server_adds_after_the_end_costs_nothing(chunks: tuple[JSON, ...], after: str) -> None:
     heard: list[str] = []
     gemini, outcome = await streamed([events(*chunks, after)], heard.append)
     assert isinstance(outcome, ModelAnswered | ToolsRequested)
@@ -180,11 +198,11 @@ async def test_what_a_server_adds_after_the_end_costs_nothing(chunks, after):
 
 
 @pytest.mark.parametrize("fault", [Fault.TRUNCATE, Fault.STALL])
-async def test_a_connection_that_is_not_closed_as_it_should_after_the_end_costs_nothing(fault):
+async def test_a_connection_that_is_not_closed_as_it_should_after_the_end_costs_nothing(fault: Fault) -> None:
     limits = Limits(model_timeout_s=2 if fault is Fault.STALL else 30, http_retries=0)
     async with BadlyClosed(events(*CHUNKS)["raw_text"], fault) as server:
         model = GeminiModel("m", api_key="test", base_url=server.base_url, clock=FakeClock(), limits=limits)
-        outcome = await model.respond(ModelRequest("", (USER,), requests_left=8, on_text=[].append))
+        outcome = await model.respond(ModelRequest("", (USER,), requests_left=8, on_text=list[str]().append))
         await model.aclose()
     assert isinstance(outcome, ModelAnswered)
     assert (outcome.text, outcome.incidents) == ("고객님의 주문은 배송중입니다.", ())
@@ -193,8 +211,8 @@ async def test_a_connection_that_is_not_closed_as_it_should_after_the_end_costs_
 class BadlyClosed(LocalServer):
     """Sends everything of a stream, and less than it has promised. Then it closes the connection, or never does."""
 
-    def __init__(self, text, fault):
-        async def answer(_request):
+    def __init__(self, text: str, fault: Fault) -> None:
+        async def answer(_request: Request) -> Answer:
             whole = text.encode()
             return Answer(200, {"content-type": "text/event-stream"}, (whole, b" " * len(whole)), fault=fault)
 
@@ -206,21 +224,22 @@ class BadlyClosed(LocalServer):
     [events(": ping\r\n\r\n", CALL), events("event: message\r\n", CALL), events(json.dumps([CALL], indent=1))],
     ids=["comment", "named event", "a JSON list"],
 )
-async def test_a_server_whose_streams_cannot_be_read_is_asked_without_them_for_a_while(odd):
-    def script(body):
+async def test_a_server_whose_streams_cannot_be_read_is_asked_without_them_for_a_while(odd: JSON) -> None:
+    def script(body: JSON) -> JSON:
         return CALL if not asked[-1] else odd
 
     asked: list[bool] = []
 
     class Noting(FakeGemini):
-        def _asked(self, request, body):
+        def _asked(self, request: Request, body: JSON) -> tuple[str, bool] | None:
             seen = super()._asked(request, body)
+            assert seen is not None
             asked.append(seen[1])
             return seen
 
     async with Noting(script) as gemini:
         model = GeminiModel("m", api_key="test", base_url=gemini.base_url, clock=FakeClock())
-        said = ModelRequest("", (USER,), [Declaration("get_order", "")], requests_left=8, on_text=[].append)
+        said = ModelRequest("", (USER,), [Declaration("get_order", "")], requests_left=8, on_text=list[str]().append)
         outcomes = [await model.respond(said) for _ in range(1 + UNSTREAMED)]
         await model.aclose()
     assert all(isinstance(outcome, ToolsRequested) for outcome in outcomes)
@@ -228,9 +247,9 @@ async def test_a_server_whose_streams_cannot_be_read_is_asked_without_them_for_a
     assert [outcome.requests for outcome in outcomes] == [2, *[1] * (UNSTREAMED - 1), 2]
 
 
-async def test_a_stream_that_never_says_why_it_stopped_is_asked_for_again_without_one():
+async def test_a_stream_that_never_says_why_it_stopped_is_asked_for_again_without_one() -> None:
     """Nothing was heard of a call, so that the second attempt would be a stream as well, and as broken."""
     endless = [reply(call("get_order", order_id="HR1"), finish=None)]
-    gemini, outcome = await streamed([endless, CALL], [].append)
+    gemini, outcome = await streamed([endless, CALL], list[str]().append)
     assert isinstance(outcome, ToolsRequested)
     assert [received.streamed for received in gemini.received] == [True, False]

@@ -48,18 +48,18 @@ CLEAN = [
 
 
 @pytest.mark.parametrize(("texts", "shown"), LEAKS)
-def test_leaked_thoughts_are_cut(texts, shown):
+def test_leaked_thoughts_are_cut(texts: list[str], shown: str) -> None:
     assert without_thoughts(texts) == shown
 
 
 @pytest.mark.parametrize("text", CLEAN)
-def test_ordinary_answers_are_left_alone(text):
+def test_ordinary_answers_are_left_alone(text: str) -> None:
     assert without_thoughts([text]) is None
 
 
 @pytest.mark.parametrize("text", [*("".join(texts) for texts, _ in LEAKS), *CLEAN])
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_a_watcher_hears_what_is_shown_and_never_a_thought(text, size):
+def test_a_watcher_hears_what_is_shown_and_never_a_thought(text: str, size: int) -> None:
     heard: list[str] = []
     speech = Speech(heard.append)
     size = max(size, len(text) // 1_000)
@@ -74,20 +74,20 @@ def test_a_watcher_hears_what_is_shown_and_never_a_thought(text, size):
 
 
 @given(st.text(alphabet="THOUGtthinks생각:：\n *<>/ab가", max_size=40), st.text(max_size=10))
-def test_what_is_certain_is_shown_whatever_follows(text, more):
+def test_what_is_certain_is_shown_whatever_follows(text: str, more: str) -> None:
     shown = without_thoughts([text + more])
     if shown is None:
         assert (text + more).startswith(certain(text))
 
 
-def test_an_ordinary_answer_is_told_at_once():
+def test_an_ordinary_answer_is_told_at_once() -> None:
     heard: list[str] = []
     speech = Speech(heard.append)
     speech.hear("안")
     assert heard == ["안"]
 
 
-def test_after_an_attempt_that_was_heard_and_failed_there_is_silence():
+def test_after_an_attempt_that_was_heard_and_failed_there_is_silence() -> None:
     heard: list[str] = []
     speech = Speech(heard.append)
     speech.hear("반쪽 답")
@@ -98,7 +98,7 @@ def test_after_an_attempt_that_was_heard_and_failed_there_is_silence():
     assert heard == ["반쪽 답"]
 
 
-def test_after_an_attempt_that_nobody_heard_the_next_one_is_told():
+def test_after_an_attempt_that_nobody_heard_the_next_one_is_told() -> None:
     heard: list[str] = []
     speech = Speech(heard.append)
     speech.hear("thought\nsecret")
@@ -107,7 +107,7 @@ def test_after_an_attempt_that_nobody_heard_the_next_one_is_told():
     assert heard == ["다른 답변"]
 
 
-def test_a_watcher_that_raises_is_not_told_again(caplog):
+def test_a_watcher_that_raises_is_not_told_again(caplog: pytest.LogCaptureFixture) -> None:
     def raises(_piece: str) -> None:
         raise RuntimeError("the terminal has gone")
 
@@ -117,5 +117,5 @@ def test_a_watcher_that_raises_is_not_told_again(caplog):
     assert "the terminal has gone" in caplog.text
 
 
-def test_a_thousand_thoughts_one_behind_the_other_are_all_cut():
+def test_a_thousand_thoughts_one_behind_the_other_are_all_cut() -> None:
     assert without_thoughts(["THOUGHT: a\n\n" * 5000 + "네."]) == "네."

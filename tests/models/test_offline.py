@@ -262,7 +262,8 @@ async def test_what_is_searched_is_said_in_korean_too(talk: Talk, question: str,
     assert talk.calls == [("search_policies", {"question": f"{question} {korean}"})]
 
 
-REFUND, COUPONS, POLICIES = "get_refund_status", ("get_coupons", {}), "search_policies"
+REFUND, POLICIES = "get_refund_status", "search_policies"
+COUPONS: tuple[str, JSON] = ("get_coupons", {})
 
 
 @pytest.mark.parametrize(
@@ -731,9 +732,9 @@ WORDS = (
     "그거 order cancel ?"
 )
 words = st.sampled_from(WORDS.split())
-WORDS = st.characters(categories=["L", "Nd", "Zs"])
+LETTERS = st.characters(categories=["L", "Nd", "Zs"])
 """Letters, digits and blanks: the marks that answers must not hold are not put into the data."""
-questions = st.lists(words, max_size=8).map(" ".join) | st.text(WORDS, max_size=60)
+questions = st.lists(words, max_size=8).map(" ".join) | st.text(LETTERS, max_size=60)
 names = st.sampled_from(
     ["get_orders", "cancel_order", "get_order_status", "search_things", "create_ticket", "track", "", "x", "주문"]
 )
@@ -741,7 +742,7 @@ keys = st.sampled_from(["order_id", "id", "status", "name", "title", "body", "me
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | questions
 jsons = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys | st.text(WORDS, max_size=5), inner, max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys | st.text(LETTERS, max_size=5), inner, max_size=5),
 )
 schemas = st.none() | st.fixed_dictionaries(
     {},

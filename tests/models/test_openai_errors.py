@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haru_fsm.conversation import FailureReason
+from haru_fsm.conversation import JSON, FailureReason
 from haru_fsm.models.openai_errors import read_error, refused_field
 
 
-def worded(message, code=None, type_="invalid_request_error"):
+def worded(message: str, code: str | None = None, type_: str | None = "invalid_request_error") -> JSON:
     return {"error": {"message": message, "type": type_, "param": None, "code": code}}
 
 
@@ -47,23 +47,23 @@ def worded(message, code=None, type_="invalid_request_error"):
         (418, "teapot", "bad_request"),
     ],
 )  # fmt: skip
-def test_each_error_has_one_meaning(status, body, reason):
+def test_each_error_has_one_meaning(status: int, body: object, reason: str) -> None:
     problem = read_error(status, body)
     assert (problem.reason, problem.http_status) == (reason, status)
     assert str(status) in problem.detail
 
 
-def test_hints_say_where_to_look():
+def test_hints_say_where_to_look() -> None:
     assert "HARU_MODEL=openai:NAME" in read_error(404, worded("no such model")).detail
     assert "OPENAI_API_KEY" in read_error(401, worded("wrong")).detail
 
 
 @pytest.mark.parametrize("header", ["", "soon", "-3", "Mon, 30 Nov 2026 08:00:07 GMT"])
-def test_a_wait_that_nobody_can_read_is_none(header):
+def test_a_wait_that_nobody_can_read_is_none(header: str) -> None:
     assert read_error(429, worded("slow down"), {"retry-after": header}).retry_after_s is None
 
 
-def test_a_date_in_the_past_is_no_wait():
+def test_a_date_in_the_past_is_no_wait() -> None:
     date = {"date": "Mon, 30 Nov 2026 08:00:00 GMT", "retry-after": "Mon, 30 Nov 2026 07:00:00 GMT"}
     assert read_error(429, worded("slow down"), date).retry_after_s == 0.0
 
@@ -79,7 +79,7 @@ def test_a_date_in_the_past_is_no_wait():
         (400, "messages must alternate", None),
     ],
 )  # fmt: skip
-def test_a_refused_field_is_named_by_the_provider(status, message, field):
+def test_a_refused_field_is_named_by_the_provider(status: int, message: str, field: str | None) -> None:
     sent = ["stream_options", "max_tokens", "temperature"]
     assert refused_field(read_error(status, worded(message)), sent) == field
 
@@ -92,5 +92,5 @@ json_values = st.recursive(
 
 
 @given(st.integers(0, 600), json_values, st.dictionaries(st.sampled_from(["retry-after", "date"]), st.text(max_size=8)))
-def test_no_body_and_no_header_raises(status, body, headers):
+def test_no_body_and_no_header_raises(status: int, body: object, headers: dict[str, str]) -> None:
     assert isinstance(read_error(status, body, headers).reason, FailureReason)

@@ -2,12 +2,13 @@
 
 import copy
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haru_fsm.conversation import FailureReason, content_calls, content_text
+from haru_fsm.conversation import JSON, FailureReason, content_calls, content_text
 from haru_fsm.models.gemini_signatures import UNSIGNED, unsigned
 from haru_fsm.models.openai_chunks import merge_chunks
 from haru_fsm.models.openai_messages import messages_of
@@ -17,30 +18,30 @@ from haru_fsm.testing.fake_openai import call, reply, split_into_chunks
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.testing.strict_openai import check_messages
 
-USER = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
+USER: JSON = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
 
 
-def usable(body) -> Usable:
+def usable(body: object) -> Usable:
     read = read_body(body)
     assert isinstance(read, Usable), read
     return read
 
 
-def problem(body) -> Problem:
+def problem(body: object) -> Problem:
     read = read_body(body)
     assert isinstance(read, Problem), read
     return read
 
 
-def with_arguments(arguments):
+def with_arguments(arguments: object) -> JSON:
     body = reply(call("get_order"))
     body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = arguments
     return body
 
 
-def assert_replayable(content):
+def assert_replayable(content: JSON) -> None:
     """The content may stand in a next request to either kind of model, its calls answered."""
-    answers = [
+    answers: list[JSON] = [
         {"functionResponse": {"name": one.name, "response": {}} | ({"id": one.id} if one.id is not None else {})}
         for one in content_calls(content)
     ]
@@ -52,31 +53,32 @@ def assert_replayable(content):
 # --------------------------------------------------------------------------- answers and calls
 
 
-def test_text_is_an_answer():
+def test_text_is_an_answer() -> None:
     read = usable(reply("3,000원입니다."))
     assert read.content == {"role": "model", "parts": [{"text": "3,000원입니다."}]}
     assert (read.shown, read.calls) == (None, 0)
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content", "reasoning_details", "annotations"])
-def test_reasoning_is_no_part_of_the_answer(field):
-    body = reply("네.", **{field: "비밀 생각"})
+def test_reasoning_is_no_part_of_the_answer(field: str) -> None:
+    beside: JSON = {field: "비밀 생각"}
+    body = reply("네.", **beside)
     assert "비밀" not in repr(usable(body).content)
     assert "비밀" not in repr(usable(merge_chunks(split_into_chunks(body))).content)
 
 
-def test_thoughts_in_tags_are_not_shown():
+def test_thoughts_in_tags_are_not_shown() -> None:
     assert usable(reply("<think>고객이 화났다.</think>\n죄송합니다.")).shown == "죄송합니다."
     assert problem(reply("<think>고객이 화났다.</think>")).reason is FailureReason.EMPTY
 
 
-def test_content_in_parts():
+def test_content_in_parts() -> None:
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "음"}]}, {"type": "text", "text": "네, "}]
     body = reply(content=[*parts, {"type": "text", "text": "그렇습니다."}])
     assert content_text(usable(body).content) == "네, 그렇습니다."
 
 
-def test_text_beside_calls_goes_before_them():
+def test_text_beside_calls_goes_before_them() -> None:
     read = usable(reply("볼게요.", call("get_order", id="x", order_id="HR1")))
     assert read.content["parts"] == [
         {"text": "볼게요."},
@@ -84,19 +86,19 @@ def test_text_beside_calls_goes_before_them():
     ]
 
 
-def test_the_first_call_says_that_nobody_has_signed_it():
+def test_the_first_call_says_that_nobody_has_signed_it() -> None:
     read = usable(reply("볼게요.", call("a"), call("b")))
     assert [part.get("thoughtSignature") for part in read.content["parts"]] == [None, UNSIGNED, None]
 
 
-def test_calls_without_ids_have_none_and_doubled_ids_stay():
+def test_calls_without_ids_have_none_and_doubled_ids_stay() -> None:
     read = usable(reply(call("a", id=None), call("b", id="same"), call("c", id="same")))
     assert [one.id for one in content_calls(read.content)] == [None, "same", "same"]
     assert_replayable(read.content)
 
 
 @pytest.mark.parametrize("finish", ["stop", "function_call", None, ""])
-def test_the_older_function_call(finish):
+def test_the_older_function_call(finish: str | None) -> None:
     body = reply(function_call={"name": "get_order", "arguments": '{"order_id": "HR1"}'})
     body["choices"][0]["finish_reason"] = finish
     (found,) = content_calls(usable(body).content)
@@ -122,20 +124,20 @@ def test_the_older_function_call(finish):
         (3, {}, "a number"),
     ],
 )
-def test_arguments_as_they_come(arguments, args, why):
+def test_arguments_as_they_come(arguments: object, args: JSON, why: str | None) -> None:
     read = usable(with_arguments(arguments))
     assert read.content["parts"][0]["functionCall"]["args"] == args
-    assert (why is None and not read.unusable) or why in read.unusable[0]
+    assert (why in read.unusable[0]) if why else not read.unusable
     assert_replayable(read.content)
 
 
-def test_only_the_calls_that_cannot_be_read_are_unusable():
+def test_only_the_calls_that_cannot_be_read_are_unusable() -> None:
     body = reply(call("a"), call("b"), call("c"))
     body["choices"][0]["message"]["tool_calls"][1]["function"]["arguments"] = "{"
     assert list(usable(body).unusable) == [1]
 
 
-def test_a_call_without_a_name_spoils_the_reply():
+def test_a_call_without_a_name_spoils_the_reply() -> None:
     body = reply(call("a"), call("b"))
     del body["choices"][0]["message"]["tool_calls"][1]["function"]["name"]
     assert (problem(body).reason, problem(body).wanted) == (FailureReason.MALFORMED_CALL, "a")
@@ -145,7 +147,7 @@ def test_a_call_without_a_name_spoils_the_reply():
 
 
 @pytest.mark.parametrize(("finish", "reason"), [*PROBLEMS.items(), ("something_new", FailureReason.UNKNOWN_FINISH)])
-def test_each_finish_reason_is_one_problem(finish, reason):
+def test_each_finish_reason_is_one_problem(finish: str, reason: FailureReason) -> None:
     for body in (reply("반쯤 쓴", finish=finish), reply(call("a"), finish=finish.upper())):
         found = problem(body)
         assert (found.reason, found.finish_reason) == (reason, finish)
@@ -153,11 +155,11 @@ def test_each_finish_reason_is_one_problem(finish, reason):
 
 
 @pytest.mark.parametrize("finish", sorted(COMPLETE))
-def test_gateways_say_stop_in_their_own_words(finish):
+def test_gateways_say_stop_in_their_own_words(finish: str) -> None:
     assert usable(reply(call("a"), finish=finish)).calls == 1
 
 
-def test_a_refusal_is_no_answer():
+def test_a_refusal_is_no_answer() -> None:
     for body in (
         reply(refusal="도와드릴 수 없습니다."),
         reply(content=[{"type": "refusal", "refusal": "도와드릴 수 없습니다."}]),
@@ -188,13 +190,16 @@ def test_a_refusal_is_no_answer():
     ],
     ids=str,
 )
-def test_odd_bodies(body, reason):
+def test_odd_bodies(body: object, reason: FailureReason) -> None:
     assert problem(body).reason is reason
 
 
-def test_text_that_is_no_json():
-    assert read_text("<html>").reason is FailureReason.UNREADABLE
-    assert read_text(json.dumps(reply("네."))).content["parts"] == [{"text": "네."}]
+def test_text_that_is_no_json() -> None:
+    odd, read = read_text("<html>"), read_text(json.dumps(reply("네.")))
+    assert isinstance(odd, Problem)
+    assert odd.reason is FailureReason.UNREADABLE
+    assert isinstance(read, Usable)
+    assert read.content["parts"] == [{"text": "네."}]
 
 
 # --------------------------------------------------------------------------- tokens
@@ -228,8 +233,9 @@ def test_text_that_is_no_json():
         ({"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 150}, (100, 0, 0, 50)),
     ],
 )
-def test_tokens_are_counted_once(counts, expected):
+def test_tokens_are_counted_once(counts: JSON, expected: tuple[int, int, int, int]) -> None:
     usage = read_usage({"usage": counts})
+    assert usage is not None
     assert (usage.prompt, usage.cached, usage.thoughts, usage.answer) == expected
     assert not usage.estimated
 
@@ -244,15 +250,18 @@ def test_tokens_are_counted_once(counts, expected):
         ([{"prompt_tokens": 900, "completion_tokens": 9}, {"prompt_tokens_details": {"cached_tokens": 0}}], (900, 9)),
     ],
 )
-def test_what_a_stream_has_counted_stays_counted(counted, expected):
-    said = [{"choices": [{"index": 0, "delta": {"content": "네"}, "finish_reason": "stop"}]}, {"choices": []}]
+def test_what_a_stream_has_counted_stays_counted(counted: list[JSON | None], expected: tuple[int, int]) -> None:
+    said: list[JSON] = [
+        {"choices": [{"index": 0, "delta": {"content": "네"}, "finish_reason": "stop"}]},
+        {"choices": []},
+    ]
     chunks = [{**chunk, "usage": usage} for chunk, usage in zip(said, counted, strict=True)]
     usage = read_chunks(chunks).usage
     assert (usage.prompt, usage.answer, usage.estimated) == (*expected, False)
 
 
 @pytest.mark.parametrize("usage", [None, {}, {"prompt_tokens": 0}, "none", []])
-def test_missing_usage_is_estimated_and_marked(usage):
+def test_missing_usage_is_estimated_and_marked(usage: object) -> None:
     body = reply("배송중입니다.") | {"usage": usage}
     read = read_body(body, {"messages": [{"role": "user", "content": "가" * 400}]})
     assert read.usage.estimated
@@ -263,12 +272,14 @@ def test_missing_usage_is_estimated_and_marked(usage):
 # --------------------------------------------------------------------------- chunks
 
 
-def delta(**said):
+def delta(**said: Any) -> JSON:
     finish = said.pop("finish_reason", None)
     return {"choices": [{"index": 0, "delta": said, "finish_reason": finish}]}
 
 
-def piece(index, id_=None, name=None, arguments=None):
+def piece(
+    index: int | None, id_: str | None = None, name: str | None = None, arguments: str | JSON | None = None
+) -> JSON:
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     given = {key: value for key, value in (("index", index), ("id", id_)) if value is not None}
     return delta(tool_calls=[{**given, "function": function}])
@@ -285,7 +296,7 @@ def piece(index, id_=None, name=None, arguments=None):
         [piece(5, None, "a", '{"n"'), piece(5, "x", None, ": 1}"), piece(7, "y", "b", None)],
     ],
 )  # fmt: skip
-def test_pieces_of_calls_are_told_apart(pieces):
+def test_pieces_of_calls_are_told_apart(pieces: list[JSON]) -> None:
     read = read_chunks([*pieces, delta(finish_reason="tool_calls")])
     assert isinstance(read, Usable)
     assert [(one.name, one.args, one.id) for one in content_calls(read.content)] == [
@@ -294,17 +305,18 @@ def test_pieces_of_calls_are_told_apart(pieces):
     ]
 
 
-def test_whole_calls_that_nothing_tells_apart_but_their_names():
+def test_whole_calls_that_nothing_tells_apart_but_their_names() -> None:
     read = read_chunks(
         [piece(None, None, "a", '{"n": 1}'), piece(None, None, "a", '{"n": 2}'), delta(finish_reason="stop")]
     )
+    assert isinstance(read, Usable)
     assert [one.args for one in content_calls(read.content)] == [{"n": 1}, {"n": 2}]
 
 
 A, B = '{"order_id": "A"}', '{"order_id": "B"}'
 
 
-def at_zero(name, arguments, **more):
+def at_zero(name: str | None, arguments: str | JSON, **more: str) -> JSON:
     """A chunk with one piece of a call, at index 0 whichever call it is."""
     function = {"name": name, "arguments": arguments} if name else {"arguments": arguments}
     return {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, **more, "function": function}]}}]}
@@ -332,7 +344,7 @@ ENDED = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
     ],
     ids=str,
 )
-def test_whole_calls_under_one_index_are_told_apart(pieces, calls):
+def test_whole_calls_under_one_index_are_told_apart(pieces: list[JSON], calls: list[tuple[str, str]]) -> None:
     """They had become one call of the last name, with arguments that were no JSON."""
     read = read_chunks([*pieces, ENDED])
     assert isinstance(read, Usable)
@@ -345,7 +357,7 @@ def test_whole_calls_under_one_index_are_told_apart(pieces, calls):
     ("arguments", "calls"),
     [(f"{A}{B}", ["A", "B"]), (f"{A}\n{B} ", ["A", "B"]), (f"{A}{A}{A}", ["A"]), (f"{A}{B}{A}", ["A", "B"])],
 )
-def test_arguments_that_were_run_together_are_those_of_several_calls(arguments, calls):
+def test_arguments_that_were_run_together_are_those_of_several_calls(arguments: str, calls: list[str]) -> None:
     read = usable(with_arguments(arguments))
     assert [one.args["order_id"] for one in content_calls(read.content)] == calls
     assert read.calls == len(calls)
@@ -353,28 +365,28 @@ def test_arguments_that_were_run_together_are_those_of_several_calls(arguments, 
 
 
 @pytest.mark.parametrize("arguments", [f"{A}[1]", f"{A}x", f"{A}{B[:5]}"])
-def test_arguments_with_anything_else_behind_them_are_not_read(arguments):
+def test_arguments_with_anything_else_behind_them_are_not_read(arguments: str) -> None:
     assert usable(with_arguments(arguments)).unusable == {0: "the arguments are no valid JSON"}
 
 
-def test_what_is_not_finite_in_arguments_that_were_run_together_is_made_safe():
+def test_what_is_not_finite_in_arguments_that_were_run_together_is_made_safe() -> None:
     read = usable(with_arguments('{"a": NaN}{"a": 1}'))
     assert [one.args for one in content_calls(read.content)] == [{"a": "NaN"}, {"a": 1}]
 
 
-def test_a_call_without_the_level_between_and_one_that_is_no_list():
+def test_a_call_without_the_level_between_and_one_that_is_no_list() -> None:
     flat = {"id": "x", "name": "get_order", "arguments": A}
     for calls in ([flat], flat, {"id": "x", "type": "function", "function": {"name": "get_order", "arguments": A}}):
         (one,) = content_calls(usable(reply(tool_calls=calls, finish="tool_calls")).content)
         assert (one.name, one.id, one.args) == ("get_order", "x", {"order_id": "A"})
 
 
-def test_a_call_that_is_told_in_the_older_field_as_well_is_one():
+def test_a_call_that_is_told_in_the_older_field_as_well_is_one() -> None:
     body = reply(call("get_order", order_id="A"), function_call={"name": "get_order", "arguments": A})
     assert usable(body).calls == 1
 
 
-def test_a_whole_message_behind_its_pieces_is_not_heard_twice():
+def test_a_whole_message_behind_its_pieces_is_not_heard_twice() -> None:
     whole = {"choices": [{"index": 0, "message": {"content": "안녕하세요"}, "finish_reason": "stop"}]}
     begun = {"choices": [{"index": 0, "delta": {"content": "안녕하세요"}}]}
     for chunks in ([begun, whole], [whole]):
@@ -383,7 +395,7 @@ def test_a_whole_message_behind_its_pieces_is_not_heard_twice():
         assert content_text(read.content) == "안녕하세요"
 
 
-def test_the_older_function_call_in_pieces():
+def test_the_older_function_call_in_pieces() -> None:
     read = read_chunks(
         [
             delta(function_call={"name": "get_order", "arguments": ""}),
@@ -392,13 +404,16 @@ def test_the_older_function_call_in_pieces():
             delta(finish_reason="function_call"),
         ]
     )
+    assert isinstance(read, Usable)
     (found,) = content_calls(read.content)
     assert (found.name, found.args) == ("get_order", {"order_id": "HR1"})
 
 
 @pytest.mark.parametrize("chunks", [[], [{}], [delta(content="배송")], [piece(0, "x", "a", "{}")], [{"choices": []}]])
-def test_chunks_without_an_end_are_a_transport_failure(chunks):
-    assert read_chunks(chunks).reason is FailureReason.TRANSPORT
+def test_chunks_without_an_end_are_a_transport_failure(chunks: list[JSON]) -> None:
+    read = read_chunks(chunks)
+    assert isinstance(read, Problem)
+    assert read.reason is FailureReason.TRANSPORT
 
 
 texts = st.text(max_size=20)
@@ -407,7 +422,7 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=8,
 )
-BODIES = [
+BODIES: list[JSON] = [
     reply("네."),
     reply("볼게요.", call("a", n=1), call("b", id=None)),
     reply(function_call={"name": "a", "arguments": "{}"}),
@@ -416,7 +431,7 @@ BODIES = [
 
 
 @st.composite
-def spoiled(draw):
+def spoiled(draw: st.DrawFn) -> JSON:
     """A proper body in which something was replaced or taken away."""
     body = copy.deepcopy(draw(st.sampled_from(BODIES)))
     for _ in range(draw(st.integers(1, 3))):
@@ -438,7 +453,7 @@ def spoiled(draw):
 
 
 @given(spoiled() | json_values)
-def test_any_body_has_a_meaning_and_what_is_usable_can_be_replayed(body):
+def test_any_body_has_a_meaning_and_what_is_usable_can_be_replayed(body: object) -> None:
     for read in (read_body(body), read_chunks(body if isinstance(body, list) else [body])):
         if isinstance(read, Usable):
             assert_replayable(read.content)
@@ -448,7 +463,7 @@ def test_any_body_has_a_meaning_and_what_is_usable_can_be_replayed(body):
 
 
 @given(st.sampled_from(BODIES[:2]), st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60))
-def test_a_stream_means_what_its_body_means(body, text):
+def test_a_stream_means_what_its_body_means(body: JSON, text: str) -> None:
     body = copy.deepcopy(body)
     body["choices"][0]["message"]["content"] = text
     whole, streamed = read_body(body), read_chunks(list(split_into_chunks(body)))

@@ -2,9 +2,10 @@
 
 import gzip
 import json
+from pathlib import Path
 
 from haru_fsm.adoption import repaired
-from haru_fsm.conversation import content_calls
+from haru_fsm.conversation import JSON, content_calls
 from haru_fsm.models.openai_messages import messages_of
 from haru_fsm.models.openai_reading import read_body, read_chunks
 from haru_fsm.models.replies import Usable
@@ -13,18 +14,18 @@ from haru_fsm.testing.strict import check_contents
 from haru_fsm.testing.strict_openai import check_messages
 
 
-def lines(folder, name):
+def lines(folder: Path, name: str) -> list[JSON]:
     with gzip.open(folder / name, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 
-def said_by_gpt(turn):
+def said_by_gpt(turn: JSON) -> JSON:
     """A recorded turn of the model as chat completions would have sent it."""
     calls = [call(one["name"], id=one.get("id"), **(one["args"] or {})) for one in turn.get("calls") or ()]
     return reply(*([turn["text"]] if turn.get("text") else []), *calls)
 
 
-def as_contents(turns):
+def as_contents(turns: list[JSON]) -> list[JSON]:
     """The conversation as the journal keeps it, each reply read from the wire."""
     contents = []
     for turn in turns:
@@ -46,7 +47,7 @@ def as_contents(turns):
     return contents
 
 
-def test_conversations_of_gpt_4o_are_read_and_told_again(shared_data):
+def test_conversations_of_gpt_4o_are_read_and_told_again(shared_data: Path) -> None:
     """tau-bench, airline: ids repeat inside these conversations, and must not in a request."""
     told = calls = 0
     for line in lines(shared_data, "tau_bench_airline_gpt4o.jsonl.gz"):
@@ -72,7 +73,7 @@ def test_conversations_of_gpt_4o_are_read_and_told_again(shared_data):
     assert calls > 500
 
 
-def test_histories_that_were_sent_to_gemini_can_be_sent_to_others(shared_data):
+def test_histories_that_were_sent_to_gemini_can_be_sent_to_others(shared_data: Path) -> None:
     told = 0
     for line in lines(shared_data, "gemini_http.jsonl.gz"):
         contents, _ = repaired((line["request_body"] or {}).get("contents") or ())

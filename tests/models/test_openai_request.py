@@ -1,9 +1,13 @@
 """What the journal holds, as chat completions take it."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from haru_fsm.conversation import JSON
 from haru_fsm.models import Declaration, ModelRequest
 from haru_fsm.models.openai_messages import messages_of
 from haru_fsm.models.openai_request import build_body
@@ -11,22 +15,22 @@ from haru_fsm.models.openai_schema import DESCRIPTION_CHARS, declared
 from haru_fsm.models.retrying import Amendment
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.testing.strict_openai import check_messages, check_request
-from tests.toolbox.strategies import signatures
+from tests.toolbox.strategies import Signature, signatures
 
 
-def user(*texts):
+def user(*texts: str) -> JSON:
     return {"role": "user", "parts": [{"text": text} for text in texts]}
 
 
-def model(*parts):
+def model(*parts: str | JSON) -> JSON:
     return {"role": "model", "parts": [{"text": part} if isinstance(part, str) else part for part in parts]}
 
 
-def call(name, id_=None, **args):
+def call(name: str, id_: str | None = None, **args: object) -> JSON:
     return {"functionCall": {"name": name, "args": args} | ({"id": id_} if id_ is not None else {})}
 
 
-def results(*named):
+def results(*named: tuple[str, str | None, JSON]) -> JSON:
     parts = [
         {"functionResponse": {"name": name, "response": response} | ({"id": id_} if id_ is not None else {})}
         for name, id_, response in named
@@ -34,7 +38,7 @@ def results(*named):
     return {"role": "user", "parts": parts}
 
 
-def sent(*contents, system=""):
+def sent(*contents: JSON, system: str = "") -> list[JSON]:
     messages = messages_of(system, contents)
     assert check_messages(messages) == []
     return messages
@@ -43,7 +47,7 @@ def sent(*contents, system=""):
 # --------------------------------------------------------------------------- messages
 
 
-def test_system_user_assistant():
+def test_system_user_assistant() -> None:
     assert sent(user("안녕"), model("네."), user("주문이요"), system="친절하게") == [
         {"role": "system", "content": "친절하게"},
         {"role": "user", "content": "안녕"},
@@ -52,7 +56,7 @@ def test_system_user_assistant():
     ]
 
 
-def test_ids_are_minted_where_there_are_none_in_nine_letters_and_digits():
+def test_ids_are_minted_where_there_are_none_in_nine_letters_and_digits() -> None:
     two = model(call("a", n=1), call("a", n=2))
     *_, said, first, second = sent(user("?"), two, results(("a", None, {"result": 1}), ("a", None, {"result": 2})))
     ids = [one["id"] for one in said["tool_calls"]]
@@ -64,7 +68,7 @@ def test_ids_are_minted_where_there_are_none_in_nine_letters_and_digits():
 
 
 @pytest.mark.parametrize("given", [("same", "same"), ("call00002", None), ("x" * 41, "x" * 41), ("", "call00001")])
-def test_ids_are_unique_in_a_request_whatever_the_providers_gave(given):
+def test_ids_are_unique_in_a_request_whatever_the_providers_gave(given: tuple[str | None, ...]) -> None:
     turns = []
     for _ in range(3):
         turns += [
@@ -77,13 +81,13 @@ def test_ids_are_unique_in_a_request_whatever_the_providers_gave(given):
     assert len(answers) == 6
 
 
-def test_a_longer_history_begins_as_a_shorter_one():
+def test_a_longer_history_begins_as_a_shorter_one() -> None:
     turns = [user("?"), model(call("a")), results(("a", None, {})), model("네."), user("또?"), model(call("b", "id"))]
     shorter = messages_of("s", turns[:5])
     assert messages_of("s", turns)[: len(shorter)] == shorter
 
 
-def test_thoughts_and_signatures_of_another_provider_stay_behind():
+def test_thoughts_and_signatures_of_another_provider_stay_behind() -> None:
     thought = {"text": "비밀", "thought": True, "thoughtSignature": "QUJD"}
     signed = {**call("a"), "thoughtSignature": "REVG"}
     messages = sent(
@@ -94,7 +98,7 @@ def test_thoughts_and_signatures_of_another_provider_stay_behind():
     assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
 
 
-def test_neighbours_of_one_speaker_are_one_message():
+def test_neighbours_of_one_speaker_are_one_message() -> None:
     assert sent(
         user("안녕", "하세요"), user("주문이요"), model("네."), model("접수 번호는 HT-1입니다."), user("고마워요")
     ) == [
@@ -104,7 +108,7 @@ def test_neighbours_of_one_speaker_are_one_message():
     ]
 
 
-def test_what_is_said_beside_results_comes_after_them():
+def test_what_is_said_beside_results_comes_after_them() -> None:
     turn = results(("a", "x", {"result": 1}))
     turn["parts"].append({"text": "힌트"})
     assert [message["role"] for message in sent(user("?"), model(call("a", "x")), turn)] == [
@@ -115,14 +119,14 @@ def test_what_is_said_beside_results_comes_after_them():
     ]
 
 
-def test_names_that_a_model_has_made_up_are_told_in_letters_that_are_allowed():
+def test_names_that_a_model_has_made_up_are_told_in_letters_that_are_allowed() -> None:
     odd = ("default_api.get_order", "주문 조회", "x" * 80)
     messages = sent(user("?"), model(*map(call, odd)), results(*((name, None, {"error": "unknown"}) for name in odd)))
     names = [one["function"]["name"] for one in messages[1]["tool_calls"]]
     assert names == ["default_api_get_order", "_____", "x" * 64]
 
 
-def test_pictures_and_other_data():
+def test_pictures_and_other_data() -> None:
     picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
     paper = {"inlineData": {"mimeType": "application/pdf", "data": "AAAA"}}
     first, second = sent({"role": "user", "parts": [{"text": "이거요"}, picture]}, {"role": "user", "parts": [paper]})
@@ -151,7 +155,10 @@ rounds = st.tuples(
 )
 
 
-def history(rounds):
+Round = tuple[list[JSON], list[JSON], list[JSON], JSON, list[JSON]]
+
+
+def history(rounds: Sequence[Round]) -> list[JSON]:
     """Contents that are valid for Gemini: in each round a question, a reply, and what came of its calls."""
     contents = []
     for asked, replied, wanted, response, beside in rounds:
@@ -166,7 +173,7 @@ def history(rounds):
 
 
 @given(st.lists(rounds, min_size=1, max_size=4), letters)
-def test_any_history_is_valid_for_both(rounds, system):
+def test_any_history_is_valid_for_both(rounds: list[Round], system: str) -> None:
     contents = history(rounds)
     assert check_contents(contents) == []
     assert check_messages(messages_of(system, contents)) == []
@@ -175,18 +182,18 @@ def test_any_history_is_valid_for_both(rounds, system):
 # --------------------------------------------------------------------------- declarations
 
 
-def parameters(schema):
+def parameters(schema: JSON | None) -> object:
     return declared(Declaration("a", "", schema))["function"]["parameters"]
 
 
 @pytest.mark.parametrize(
     "schema", [None, {}, {"type": "object"}, {"anyOf": [{"type": "object"}]}, {"type": ["object"]}]
 )
-def test_parameters_are_an_object_with_properties(schema):
+def test_parameters_are_an_object_with_properties(schema: JSON | None) -> None:
     assert parameters(schema) == {"type": "object", "properties": {}}
 
 
-def test_arrays_say_what_they_hold():
+def test_arrays_say_what_they_hold() -> None:
     pair = {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2, "maxItems": 2}
     schema = {
         "type": "object",
@@ -209,26 +216,26 @@ def test_arrays_say_what_they_hold():
     }
 
 
-def test_a_description_is_as_long_as_it_may_be():
+def test_a_description_is_as_long_as_it_may_be() -> None:
     function = declared(Declaration("a", "가" * 2000))["function"]
     assert len(function["description"]) == DESCRIPTION_CHARS
 
 
 @settings(max_examples=60, deadline=None)
 @given(signatures)
-def test_every_tool_that_can_be_declared_is_declared_as_openai_takes_it(signature):
+def test_every_tool_that_can_be_declared_is_declared_as_openai_takes_it(signature: Signature) -> None:
     asked = ModelRequest("", (user("?"),), [signature.tool.declaration])
     assert check_request(build_body(asked, Amendment(), name="m")) == []
 
 
-def body(**more):
+def body(**more: Any) -> JSON:
     given = {"name": "gpt-5-mini", **more}
     return build_body(
         ModelRequest("", (user("?"),), [Declaration("a", "b")]), given.pop("amendment", Amendment()), **given
     )
 
 
-def test_the_length_of_a_reply():
+def test_the_length_of_a_reply() -> None:
     assert body(max_output_tokens=9)["max_completion_tokens"] == 9
     cut = body(max_output_tokens=9, amendment=Amendment("더 짧게", 1, thought=True))
     assert cut.keys().isdisjoint({"max_completion_tokens", "reasoning_effort"})
@@ -238,7 +245,7 @@ def test_the_length_of_a_reply():
     assert "reasoning_effort" not in body(amendment=Amendment("더 짧게", 1))
 
 
-def test_without_tools_there_is_no_word_of_them():
+def test_without_tools_there_is_no_word_of_them() -> None:
     bare = build_body(ModelRequest("", (user("?"),), tools_allowed=False), Amendment(), name="m")
     assert bare.keys() == {"model", "messages"}
     assert check_request(bare) == []

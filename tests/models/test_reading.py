@@ -7,31 +7,31 @@ from google.genai.types import FinishReason
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haru_fsm.conversation import FailureReason, content_calls, content_text
+from haru_fsm.conversation import JSON, FailureReason, content_calls, content_text
 from haru_fsm.models.reading import COMPLETE, PROBLEMS, read_body, read_text, read_usage
 from haru_fsm.models.replies import Problem, Usable
 from haru_fsm.testing.fake_gemini import call, reply
 from haru_fsm.testing.strict import check_contents
 
-USER = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
+USER: JSON = {"role": "user", "parts": [{"text": "주문 어디쯤 왔나요?"}]}
 
 
-def usable(body) -> Usable:
+def usable(body: object) -> Usable:
     read = read_body(body)
     assert isinstance(read, Usable), read
     return read
 
 
-def problem(body) -> Problem:
+def problem(body: object) -> Problem:
     read = read_body(body)
     assert isinstance(read, Problem), read
     return read
 
 
-def assert_replayable(content):
+def assert_replayable(content: JSON) -> None:
     """The content may stand in a next request, its calls answered."""
     calls = content_calls(content)
-    answers = [
+    answers: list[JSON] = [
         {"functionResponse": {"name": one.name, "response": {}} | ({"id": one.id} if one.id is not None else {})}
         for one in calls
     ]
@@ -42,8 +42,8 @@ def assert_replayable(content):
 # --------------------------------------------------------------------------- answers
 
 
-def test_text_is_an_answer_and_its_parts_are_kept_verbatim():
-    parts = [
+def test_text_is_an_answer_and_its_parts_are_kept_verbatim() -> None:
+    parts: list[JSON] = [
         {"text": "요약 생각", "thought": True},
         {"text": "3,000원입니다."},
         {"text": "", "thoughtSignature": "c2Vjb25kLXNpZ25hdHVyZS37774="},
@@ -54,32 +54,32 @@ def test_text_is_an_answer_and_its_parts_are_kept_verbatim():
     assert (read.shown, read.calls) == (None, 0)
 
 
-def test_fields_that_nobody_knows_are_kept():
+def test_fields_that_nobody_knows_are_kept() -> None:
     part = {"text": "네.", "partMetadata": {"a": 1}, "somethingNew": [1, 2]}
     assert usable(reply(part)).content["parts"] == [part]
 
 
-def test_a_leaked_thought_is_replayed_but_not_shown():
+def test_a_leaked_thought_is_replayed_but_not_shown() -> None:
     read = usable(reply("THOUGHT: 보상은 말하지 말 것\n\n불편을 드려 죄송합니다."))
     assert read.shown == "불편을 드려 죄송합니다."
     assert "보상" in content_text(read.content)
 
 
-def test_a_role_that_is_missing_or_wrong_becomes_model():
+def test_a_role_that_is_missing_or_wrong_becomes_model() -> None:
     body = reply("네.")
     for content in ({"parts": [{"text": "네."}]}, {"role": "assistant", "parts": [{"text": "네."}]}):
         body["candidates"][0]["content"] = content
         assert usable(body).content["role"] == "model"
 
 
-def test_only_the_first_candidate_counts():
+def test_only_the_first_candidate_counts() -> None:
     body = reply("첫째")
     body["candidates"].append(reply("둘째")["candidates"][0])
     assert content_text(usable(body).content) == "첫째"
 
 
 @pytest.mark.parametrize("finish", [None, "STOP", "stop", "FINISH_REASON_UNSPECIFIED"])
-def test_a_whole_reply_may_leave_out_why_it_ended(finish):
+def test_a_whole_reply_may_leave_out_why_it_ended(finish: str | None) -> None:
     assert content_text(usable(reply("네.", finish=finish)).content) == "네."
 
 
@@ -110,37 +110,37 @@ def test_a_whole_reply_may_leave_out_why_it_ended(finish):
     ],
     ids=lambda body: json.dumps(body)[:60],
 )
-def test_a_reply_without_an_answer_is_empty_however_it_is_worded(body):
+def test_a_reply_without_an_answer_is_empty_however_it_is_worded(body: JSON) -> None:
     assert problem(body).reason is FailureReason.EMPTY
 
 
 @pytest.mark.parametrize(
     "text", ["<html><body>Error 502</body></html>", "", "  ", "[]", "null", "3", '"x"', "{", "[" * 100_000]
 )
-def test_what_is_no_object_is_unreadable(text):
+def test_what_is_no_object_is_unreadable(text: str) -> None:
     read = read_text(text)
     assert isinstance(read, Problem)
     assert read.reason is FailureReason.UNREADABLE
 
 
-def test_every_finish_reason_of_the_sdk_is_known():
+def test_every_finish_reason_of_the_sdk_is_known() -> None:
     assert {reason.value for reason in FinishReason} <= PROBLEMS.keys() | COMPLETE
 
 
 @pytest.mark.parametrize(("finish", "reason"), [*PROBLEMS.items(), ("SOMETHING_NEW", FailureReason.UNKNOWN_FINISH)])
-def test_a_reply_that_stopped_for_another_reason_is_never_used(finish, reason):
+def test_a_reply_that_stopped_for_another_reason_is_never_used(finish: str, reason: FailureReason) -> None:
     for body in (reply("반쪽 문장이", finish=finish), reply(call("get_order"), finish=finish), reply(finish=finish)):
         read = problem(body)
         assert (read.reason, read.finish_reason) == (reason, finish)
         assert read.detail == "the provider gave no message"
 
 
-def test_the_providers_own_words_are_kept():
+def test_the_providers_own_words_are_kept() -> None:
     said = 'Malformed function call: print(default_api.get_order(order_id="HR1"))'
     assert problem(reply(finish="MALFORMED_FUNCTION_CALL", finishMessage=said)).detail == said
 
 
-def test_the_tool_that_was_wanted_is_named_by_the_call_or_by_the_message():
+def test_the_tool_that_was_wanted_is_named_by_the_call_or_by_the_message() -> None:
     said = "Unexpected tool call: Model tried to call an undeclared function: get_points"
     by_call = problem(reply(call("get_points"), finish="UNEXPECTED_TOOL_CALL"))
     by_message = problem(reply(finish="UNEXPECTED_TOOL_CALL", finishMessage=said))
@@ -148,12 +148,12 @@ def test_the_tool_that_was_wanted_is_named_by_the_call_or_by_the_message():
     assert "get_points" in by_call.incident().detail
 
 
-def test_a_blocked_prompt_says_why():
+def test_a_blocked_prompt_says_why() -> None:
     read = problem({"promptFeedback": {"blockReason": "MODEL_ARMOR", "blockReasonMessage": "jailbreak"}})
     assert (read.reason, read.detail) == (FailureReason.PROMPT_BLOCKED, "MODEL_ARMOR: jailbreak")
 
 
-def test_an_error_in_a_body_with_status_200_is_that_error():
+def test_an_error_in_a_body_with_status_200_is_that_error() -> None:
     read = problem({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}})
     assert (read.reason, read.http_status) == (FailureReason.SERVER, 503)
     assert problem([{"error": {"code": 404, "message": "no such model"}}]).reason is FailureReason.UNKNOWN_MODEL
@@ -162,7 +162,7 @@ def test_an_error_in_a_body_with_status_200_is_that_error():
 # --------------------------------------------------------------------------- calls
 
 
-def test_calls_decide_and_the_text_beside_them_stays():
+def test_calls_decide_and_the_text_beside_them_stays() -> None:
     read = usable(reply("확인해 보겠습니다.", call("get_order", order_id="HR1")))
     assert read.calls == 1
     assert content_text(read.content) == "확인해 보겠습니다."
@@ -178,7 +178,7 @@ def test_calls_decide_and_the_text_beside_them_stays():
         {"id": "1", "name": "아무 이름", "args": {"big": 2**80}},
     ],
 )
-def test_a_readable_call_is_kept_verbatim(made):
+def test_a_readable_call_is_kept_verbatim(made: JSON) -> None:
     part = {"functionCall": made, "thoughtSignature": "AQID"}
     read = usable(reply(part))
     assert read.content["parts"] == [part]
@@ -186,7 +186,7 @@ def test_a_readable_call_is_kept_verbatim(made):
     assert_replayable(read.content)
 
 
-def test_calls_with_equal_ids_are_two_calls():
+def test_calls_with_equal_ids_are_two_calls() -> None:
     made = {"functionCall": {"id": "same", "name": "a", "args": {}}}
     read = usable(reply(made, made))
     assert read.calls == 2
@@ -194,7 +194,7 @@ def test_calls_with_equal_ids_are_two_calls():
 
 
 @pytest.mark.parametrize("args", [[], ["x"], "{}", '{"a": 1}', 3, True, 0.5])
-def test_arguments_that_are_no_object_are_emptied_and_their_position_noted(args):
+def test_arguments_that_are_no_object_are_emptied_and_their_position_noted(args: object) -> None:
     read = usable(reply(call("a"), {"functionCall": {"name": "b", "args": args}, "thoughtSignature": "AQID"}))
     assert [one.args for one in content_calls(read.content, read.unusable)] == [{}, {}]
     assert read.unusable.keys() == {1}
@@ -214,14 +214,14 @@ def test_arguments_that_are_no_object_are_emptied_and_their_position_noted(args)
         ({"name": "a", "args": {"x": "\ud800"}}, {"name": "a", "args": {"x": "\ufffd"}}),
     ],
 )
-def test_what_could_not_be_replayed_is_mended_as_little_as_possible(made, kept):
+def test_what_could_not_be_replayed_is_mended_as_little_as_possible(made: JSON, kept: JSON) -> None:
     read = usable(reply({"functionCall": made}))
     assert read.content["parts"] == [{"functionCall": kept}]
     assert_replayable(read.content)
 
 
 @pytest.mark.parametrize("made", [{}, {"args": {}}, {"name": ""}, {"name": " "}, {"name": 5}, "call", [1]])
-def test_one_call_without_a_name_spoils_the_reply(made):
+def test_one_call_without_a_name_spoils_the_reply(made: object) -> None:
     assert problem(reply(call("a"), {"functionCall": made})).reason is FailureReason.MALFORMED_CALL
 
 
@@ -229,7 +229,7 @@ def test_one_call_without_a_name_spoils_the_reply(made):
     "made",
     [{"name": "a", "willContinue": True}, {"name": "a", "partialArgs": [{"jsonPath": "$.x", "stringValue": "y"}]}],
 )
-def test_one_call_that_is_not_whole_spoils_the_reply(made):
+def test_one_call_that_is_not_whole_spoils_the_reply(made: JSON) -> None:
     read = problem(reply(call("b"), {"functionCall": made}))
     assert read.reason is FailureReason.PARTIAL_CALL
     assert "a" in read.detail
@@ -238,11 +238,11 @@ def test_one_call_that_is_not_whole_spoils_the_reply(made):
 @pytest.mark.parametrize(
     "text", ["tool_code\nprint(get_order())", "```tool_code\nx\n```", "print(default_api.get_order(order_id='HR1'))"]
 )
-def test_a_call_written_as_text_is_malformed(text):
+def test_a_call_written_as_text_is_malformed(text: str) -> None:
     assert problem(reply(text)).reason is FailureReason.MALFORMED_CALL
 
 
-def test_a_call_that_the_provider_has_run_itself_is_not_ours():
+def test_a_call_that_the_provider_has_run_itself_is_not_ours() -> None:
     ran = {"functionResponse": {"name": "weather", "response": {"c": 3}}}
     read = usable(reply(call("weather"), ran, "3도입니다."))
     assert read.content["parts"] == [{"text": "3도입니다."}]
@@ -252,22 +252,22 @@ def test_a_call_that_the_provider_has_run_itself_is_not_ours():
 
 
 @pytest.mark.parametrize("signature", ["???", "A", 5, ""])
-def test_a_signature_that_is_none_is_left_out(signature):
+def test_a_signature_that_is_none_is_left_out(signature: object) -> None:
     assert usable(reply({"text": "네.", "thoughtSignature": signature})).content["parts"] == [{"text": "네."}]
 
 
 @pytest.mark.parametrize("signature", ["AQID", "AQI=", "AQI", "_-8=", "/+8"])
-def test_signatures_of_either_alphabet_are_kept_as_they_came(signature):
+def test_signatures_of_either_alphabet_are_kept_as_they_came(signature: str) -> None:
     part = {"text": "네.", "thoughtSignature": signature}
     assert usable(reply(part)).content["parts"] == [part]
 
 
-def test_text_and_call_in_one_part_become_two():
+def test_text_and_call_in_one_part_become_two() -> None:
     read = usable(reply({"text": "볼게요", "functionCall": {"name": "a"}, "thoughtSignature": "AQID"}))
     assert read.content["parts"] == [{"text": "볼게요"}, {"functionCall": {"name": "a"}, "thoughtSignature": "AQID"}]
 
 
-def test_parts_without_data_and_texts_without_letters_are_left_out():
+def test_parts_without_data_and_texts_without_letters_are_left_out() -> None:
     read = usable(reply({}, "네.", {"text": ""}, {"thought": True}, {"inlineData": None}))
     assert read.content["parts"] == [{"text": "네."}]
 
@@ -275,7 +275,7 @@ def test_parts_without_data_and_texts_without_letters_are_left_out():
 # --------------------------------------------------------------------------- streams
 
 
-def test_the_chunks_of_a_stream_are_one_reply():
+def test_the_chunks_of_a_stream_are_one_reply() -> None:
     chunks = [
         reply("배송", finish=None, usage={}),
         reply({"text": "생각", "thought": True}, finish=None, usage={}),
@@ -322,7 +322,7 @@ def test_the_chunks_of_a_stream_are_one_reply():
         ([{"promptTokenCount": 5, "candidatesTokenCount": 7}, None], (5, 0, 7)),
     ],
 )
-def test_what_a_stream_has_counted_stays_counted(counted, expected):
+def test_what_a_stream_has_counted_stays_counted(counted: list[JSON | None], expected: tuple[int, int, int]) -> None:
     last = len(counted) - 1
     chunks = [
         {**reply("네", finish="STOP" if place == last else None), "usageMetadata": counts}
@@ -332,13 +332,13 @@ def test_what_a_stream_has_counted_stays_counted(counted, expected):
     assert (usage.prompt, usage.thoughts, usage.answer, usage.estimated) == (*expected, False)
 
 
-def test_no_more_of_a_prompt_was_cached_than_there_was():
+def test_no_more_of_a_prompt_was_cached_than_there_was() -> None:
     usage = read_usage({"usageMetadata": {"promptTokenCount": 10, "cachedContentTokenCount": 500}})
     assert usage is not None
     assert (usage.prompt, usage.cached) == (10, 10)
 
 
-def test_a_stream_that_does_not_say_that_it_is_over_was_cut():
+def test_a_stream_that_does_not_say_that_it_is_over_was_cut() -> None:
     read = problem([reply("반쪽", finish=None), reply(" 문장", finish=None)])
     assert (read.reason, read.usage.prompt) == (FailureReason.TRANSPORT, 100)
 
@@ -346,7 +346,7 @@ def test_a_stream_that_does_not_say_that_it_is_over_was_cut():
 # --------------------------------------------------------------------------- tokens
 
 
-def test_thoughts_are_counted_and_cached_tokens_only_once():
+def test_thoughts_are_counted_and_cached_tokens_only_once() -> None:
     counts = {
         "promptTokenCount": 900,
         "cachedContentTokenCount": 800,
@@ -359,24 +359,24 @@ def test_thoughts_are_counted_and_cached_tokens_only_once():
 
 
 @pytest.mark.parametrize("count", [12, 12.0, "12"])
-def test_counts_are_read_however_a_gateway_writes_them(count):
+def test_counts_are_read_however_a_gateway_writes_them(count: float | str) -> None:
     usage = read_usage({"usageMetadata": {"promptTokenCount": count}})
     assert usage is not None
     assert usage.prompt == 12
 
 
 @pytest.mark.parametrize("count", [-1, True, "x", None, [], 1.5, 10**30])
-def test_counts_that_are_none_count_nothing(count):
+def test_counts_that_are_none_count_nothing(count: object) -> None:
     assert read_usage({"usageMetadata": {"promptTokenCount": count}}) is None
 
 
-def test_tokens_of_a_kind_that_is_not_known_are_paid_for():
+def test_tokens_of_a_kind_that_is_not_known_are_paid_for() -> None:
     usage = read_usage({"usageMetadata": {"promptTokenCount": 10, "totalTokenCount": 30}})
     assert usage is not None
     assert (usage.prompt, usage.answer, usage.total) == (10, 20, 30)
 
 
-def test_missing_counts_are_estimated_and_marked():
+def test_missing_counts_are_estimated_and_marked() -> None:
     read = read_body(reply("안녕하세요, 무엇을 도와드릴까요?", usage={}), {"contents": [USER]})
     assert read.usage.estimated
     assert read.usage.prompt > 10
@@ -392,7 +392,7 @@ json_values = st.recursive(
 )
 
 
-def mostly(known):
+def mostly(known: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
     """The value that the API would send, or any other."""
     return st.one_of(known, known, known, json_values)
 
@@ -444,7 +444,7 @@ bodies = st.fixed_dictionaries(
 
 
 @given(mostly(bodies) | st.lists(mostly(bodies), max_size=3))
-def test_no_body_raises_and_what_is_usable_may_be_replayed(body):
+def test_no_body_raises_and_what_is_usable_may_be_replayed(body: object) -> None:
     read = read_body(body)
     json.dumps(read.usage.model_dump(), allow_nan=False)
     if isinstance(read, Problem):
@@ -461,9 +461,9 @@ def test_no_body_raises_and_what_is_usable_may_be_replayed(body):
 
 
 @given(st.text(max_size=30) | st.binary(max_size=30).map(lambda raw: raw.decode("latin-1")))
-def test_no_text_raises(text):
+def test_no_text_raises(text: str) -> None:
     read_text(text)
 
 
-def test_a_mark_of_byte_order_is_no_part_of_a_reply():
+def test_a_mark_of_byte_order_is_no_part_of_a_reply() -> None:
     assert isinstance(read_text("\ufeff" + json.dumps(reply("네."))), Usable)

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,10 @@ from hypothesis import strategies as st
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import FailureReason, ModelAnswered, ModelFailed, ToolsRequested, Usage
 from haru_fsm.limits import Limits
-from haru_fsm.models import Declaration, ModelRequest
+from haru_fsm.models import Declaration, ModelOutcome, ModelRequest
 from haru_fsm.models.hints import is_worth_asking_again
-from haru_fsm.models.replies import Problem, Usable
-from haru_fsm.models.retrying import FIRST_WAIT_S, LONGEST_WAIT_S, Attempt, Persistence
+from haru_fsm.models.replies import Problem, Reply, Usable
+from haru_fsm.models.retrying import FIRST_WAIT_S, LONGEST_WAIT_S, Asking, Attempt, Persistence
 from haru_fsm.testing.fake_gemini import call
 
 SPENT = Usage(prompt=100, answer=20)
@@ -26,13 +27,13 @@ FINAL = [reason for reason in FailureReason if reason not in ("rate_limited", "s
 class Scripted:
     """Plays replies and exceptions, and keeps the attempts."""
 
-    def __init__(self, *replies, clock=None, takes_s=0.0):
+    def __init__(self, *replies: Reply | BaseException, clock: FakeClock | None = None, takes_s: float = 0.0) -> None:
         self.replies = list(replies)
         self.attempts: list[Attempt] = []
         self.clock = clock
         self.takes_s = takes_s
 
-    async def __call__(self, attempt):
+    async def __call__(self, attempt: Attempt) -> Reply:
         self.attempts.append(attempt)
         if self.clock:
             self.clock.advance(self.takes_s)
@@ -42,15 +43,22 @@ class Scripted:
         return reply
 
     @property
-    def hints(self):
+    def hints(self) -> list[str]:
         return [attempt.amendment.hint for attempt in self.attempts]
 
 
-def problem(reason, **more):
+def problem(reason: str, **more: Any) -> Problem:
     return Problem(FailureReason(reason), **more)
 
 
-async def ask(asking, *, clock=None, request=None, keys=(), **limits):
+async def ask(
+    asking: Asking,
+    *,
+    clock: FakeClock | None = None,
+    request: dict[str, Any] | None = None,
+    keys: tuple[str, ...] = (),
+    **limits: float,
+) -> ModelOutcome:
     persistence = Persistence(
         model="m",
         limits=Limits(**limits),
@@ -63,7 +71,7 @@ async def ask(asking, *, clock=None, request=None, keys=(), **limits):
     return await persistence.ask(ModelRequest(**{**given, **(request or {})}), asking)
 
 
-async def test_a_usable_reply_is_the_outcome():
+async def test_a_usable_reply_is_the_outcome() -> None:
     answered = await ask(Scripted(ANSWER))
     assert isinstance(answered, ModelAnswered)
     assert (answered.text, answered.requests, answered.usage, answered.model) == ("배송중입니다.", 1, SPENT, "m")
@@ -72,7 +80,7 @@ async def test_a_usable_reply_is_the_outcome():
     assert requested.calls[0].name == "get_order"
 
 
-async def test_an_unusable_reply_is_asked_for_again_in_other_words_and_everything_is_counted():
+async def test_an_unusable_reply_is_asked_for_again_in_other_words_and_everything_is_counted() -> None:
     asking = Scripted(
         problem("empty", usage=SPENT, finish_reason="STOP", detail="an empty reply"), problem("recitation"), ANSWER
     )
@@ -86,7 +94,7 @@ async def test_an_unusable_reply_is_asked_for_again_in_other_words_and_everythin
 
 @pytest.mark.parametrize("reason", [reason for reason in FailureReason if is_worth_asking_again(Problem(reason))])
 @pytest.mark.parametrize("retries", [0, 1, 2])
-async def test_re_asks_are_bounded_and_each_is_different(reason, retries):
+async def test_re_asks_are_bounded_and_each_is_different(reason: FailureReason, retries: int) -> None:
     asking = Scripted(Problem(reason))
     outcome = await ask(asking, model_retries=retries)
     assert isinstance(outcome, ModelFailed)
@@ -95,45 +103,46 @@ async def test_re_asks_are_bounded_and_each_is_different(reason, retries):
 
 
 @pytest.mark.parametrize(("left", "requests"), [(1, 1), (2, 2), (9, 3)])
-async def test_re_asks_stay_within_what_the_run_has_left(left, requests):
+async def test_re_asks_stay_within_what_the_run_has_left(left: int, requests: int) -> None:
     outcome = await ask(Scripted(problem("empty")), request={"requests_left": left})
     assert outcome.requests == requests
 
 
 @pytest.mark.parametrize("reason", FINAL)
-async def test_what_cannot_get_better_is_final_at_once(reason):
+async def test_what_cannot_get_better_is_final_at_once(reason: FailureReason) -> None:
     clock = FakeClock()
     outcome = await ask(Scripted(Problem(reason, "so it is")), clock=clock)
+    assert isinstance(outcome, ModelFailed)
     assert (outcome.reason, outcome.detail, outcome.requests, clock.slept) == (reason, "so it is", 1, [])
 
 
-def test_the_reasons_that_are_final():
+def test_the_reasons_that_are_final() -> None:
     assert {"prompt_blocked", "bad_request", "too_large", "wrong_key", "unknown_model", "quota", "deadline"} <= set(
         FINAL
     )
 
 
-async def test_hints_about_calls_name_the_tools():
+async def test_hints_about_calls_name_the_tools() -> None:
     asking = Scripted(problem("unexpected_call", wanted="get_points"), ANSWER)
     await ask(asking)
     assert "get_points" in asking.hints[1]
     assert "get_order" in asking.hints[1]
 
 
-async def test_no_hint_says_that_anything_was_lost():
+async def test_no_hint_says_that_anything_was_lost() -> None:
     asking = Scripted(problem("empty"), ANSWER)
     await ask(asking)
     assert "되풀이하지 말고" in asking.hints[1]
 
 
-async def test_a_cut_off_reply_gets_more_room_each_time():
+async def test_a_cut_off_reply_gets_more_room_each_time() -> None:
     asking = Scripted(problem("cut_off", usage=Usage(thoughts=1024)), problem("cut_off"), problem("empty"), ANSWER)
     await ask(asking, model_retries=3)
     assert [attempt.amendment.cut_off for attempt in asking.attempts] == [0, 1, 2, 2]
     assert [attempt.amendment.thought for attempt in asking.attempts] == [False, True, False, False]
 
 
-async def test_a_call_although_tools_are_off_is_no_reply():
+async def test_a_call_although_tools_are_off_is_no_reply() -> None:
     outcome = await ask(Scripted(CALL, ANSWER), request={"tools_allowed": False})
     assert isinstance(outcome, ModelAnswered)
     assert [incident.reason for incident in outcome.incidents] == ["unexpected_call"]
@@ -143,7 +152,7 @@ async def test_a_call_although_tools_are_off_is_no_reply():
 # --------------------------------------------------------------------------- retries
 
 
-async def test_retries_wait_longer_each_time_with_jitter():
+async def test_retries_wait_longer_each_time_with_jitter() -> None:
     clock = FakeClock()
     asking = Scripted(problem("server"))
     outcome = await ask(asking, clock=clock, http_retries=8)
@@ -154,7 +163,7 @@ async def test_retries_wait_longer_each_time_with_jitter():
     assert set(asking.hints) == {""}
 
 
-async def test_the_wait_that_was_told_is_kept():
+async def test_the_wait_that_was_told_is_kept() -> None:
     clock = FakeClock()
     outcome = await ask(Scripted(problem("rate_limited", retry_after_s=2.0), ANSWER), clock=clock)
     assert isinstance(outcome, ModelAnswered)
@@ -162,16 +171,17 @@ async def test_the_wait_that_was_told_is_kept():
 
 
 @pytest.mark.parametrize(("wait", "timeout"), [(58.0, 20.0), (20.0, 20.0), (3600.0, None)])
-async def test_a_wait_that_would_end_too_late_is_not_begun(wait, timeout):
+async def test_a_wait_that_would_end_too_late_is_not_begun(wait: float, timeout: float | None) -> None:
     clock = FakeClock()
     asking = Scripted(problem("rate_limited", retry_after_s=wait, detail="slow down"))
     outcome = await ask(asking, clock=clock, request={"timeout_s": timeout})
+    assert isinstance(outcome, ModelFailed)
     assert (outcome.reason, outcome.requests, clock.slept) == ("rate_limited", 1, [])
     assert "slow down" in outcome.detail
     assert "not waited for" in outcome.detail
 
 
-async def test_retries_and_re_asks_are_counted_apart():
+async def test_retries_and_re_asks_are_counted_apart() -> None:
     asking = Scripted(
         problem("server"), problem("empty"), problem("server"), problem("empty"), problem("server"), ANSWER
     )
@@ -182,7 +192,7 @@ async def test_retries_and_re_asks_are_counted_apart():
     assert asking.hints[2] == asking.hints[3] != ""
 
 
-async def test_exceptions_are_translated_and_keys_taken_out(caplog):
+async def test_exceptions_are_translated_and_keys_taken_out(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     outcome = await ask(Scripted(ValueError("key topsecret1 refused")), keys=("topsecret1",), http_retries=0)
     assert isinstance(outcome, ModelFailed)
@@ -193,7 +203,7 @@ async def test_exceptions_are_translated_and_keys_taken_out(caplog):
 # --------------------------------------------------------------------------- time
 
 
-async def test_an_attempt_has_the_smaller_of_the_two_times():
+async def test_an_attempt_has_the_smaller_of_the_two_times() -> None:
     asking = Scripted(ANSWER)
     await ask(asking, model_timeout_s=60, request={"timeout_s": 7.5})
     await ask(asking, model_timeout_s=5, request={"timeout_s": 7.5})
@@ -205,11 +215,11 @@ async def test_an_attempt_has_the_smaller_of_the_two_times():
     ("retries", "left", "given"),
     [(1, 20, [10, 10]), (1, 100, [50, 50]), (2, 100, [50, 25, 25]), (0, 20, [20]), (1, 12, [10, 2])],
 )
-async def test_a_silent_server_leaves_time_for_another_attempt(retries, left, given):
+async def test_a_silent_server_leaves_time_for_another_attempt(retries: int, left: float, given: list[float]) -> None:
     clock = FakeClock()
     seen = []
 
-    async def silent(attempt):
+    async def silent(attempt: Attempt) -> Problem:
         seen.append(attempt.timeout_s)
         clock.advance(attempt.timeout_s)
         return problem("timeout")
@@ -218,31 +228,34 @@ async def test_a_silent_server_leaves_time_for_another_attempt(retries, left, gi
     assert seen == pytest.approx(given, abs=2)
 
 
-async def test_no_attempt_begins_after_the_deadline():
+async def test_no_attempt_begins_after_the_deadline() -> None:
     clock = FakeClock()
     asking = Scripted(problem("empty"), clock=clock, takes_s=6)
     outcome = await ask(asking, clock=clock, request={"timeout_s": 10})
+    assert isinstance(outcome, ModelFailed)
     assert (outcome.reason, outcome.requests) == ("deadline", 2)
     outcome = await ask(Scripted(ANSWER), request={"timeout_s": 0.0})
+    assert isinstance(outcome, ModelFailed)
     assert (outcome.reason, outcome.requests) == ("deadline", 0)
 
 
 @pytest.mark.parametrize(("timeout", "reason"), [(None, "timeout"), (0.005, "deadline")])
-async def test_an_attempt_that_hangs_is_given_up_and_what_it_spent_counts(timeout, reason):
-    async def hangs(attempt):
+async def test_an_attempt_that_hangs_is_given_up_and_what_it_spent_counts(timeout: float | None, reason: str) -> None:
+    async def hangs(attempt: Attempt) -> Reply:
         attempt.spent = SPENT
-        await asyncio.Event().wait()
+        return await asyncio.Future[Reply]()
 
     outcome = await ask(hangs, model_timeout_s=0.01, http_retries=0, request={"timeout_s": timeout})
+    assert isinstance(outcome, ModelFailed)
     assert (outcome.reason, outcome.usage) == (reason, SPENT)
 
 
-async def test_a_cancellation_goes_through():
+async def test_a_cancellation_goes_through() -> None:
     begun = asyncio.Event()
 
-    async def hangs(_attempt):
+    async def hangs(_attempt: Attempt) -> Reply:
         begun.set()
-        await asyncio.Event().wait()
+        return await asyncio.Future[Reply]()
 
     task = asyncio.create_task(ask(hangs))
     await begun.wait()
@@ -261,7 +274,14 @@ outcomes = st.lists(
 
 
 @given(outcomes, st.integers(0, 3), st.integers(0, 3), st.integers(1, 6), st.none() | st.floats(0, 5), st.floats(0, 2))
-def test_whatever_comes_it_ends_within_its_limits(replies, model_retries, http_retries, left, timeout, takes):
+def test_whatever_comes_it_ends_within_its_limits(
+    replies: list[Reply | OSError],
+    model_retries: int,
+    http_retries: int,
+    left: int,
+    timeout: float | None,
+    takes: float,
+) -> None:
     clock = FakeClock()
     asking = Scripted(*replies, clock=clock, takes_s=takes)
     outcome = asyncio.run(

@@ -40,7 +40,7 @@ CALL = '{"name": "get_order", "arguments": {"order_id": "HR20260725002"}}'
         "<|channel|>commentary to=functions.get_order <|constrain|>json<|message|>{}<|call|>",
     ],
 )
-def test_a_call_in_a_text_is_a_malformed_call(text):
+def test_a_call_in_a_text_is_a_malformed_call(text: str) -> None:
     assert is_spoken_call(text)
     found = meaning(Parts(parts=[{"text": text}]), "STOP", Usage())
     assert isinstance(found, Problem)
@@ -70,6 +70,6 @@ def test_a_call_in_a_text_is_a_malformed_call(text):
         "[" * 500 + "]" * 500,
     ],
 )
-def test_other_texts_are_answers(text):
+def test_other_texts_are_answers(text: str) -> None:
     assert not is_spoken_call(text)
     assert isinstance(meaning(Parts(parts=[{"text": text}]), "STOP", Usage()), Usable)

@@ -1,10 +1,12 @@
 """TwoTierModel: the steps by a cheap model, the words of the answer by a strong one."""
 
+from typing import Any
+
 import pytest
 
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import FailureReason, Incident, ModelAnswered, ModelFailed, ToolsRequested, Usage
-from haru_fsm.models import Declaration, ModelRequest
+from haru_fsm.models import Declaration, Model, ModelOutcome, ModelRequest
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
 from haru_fsm.models.two_tier import REWRITE, TwoTierModel
 from haru_fsm.testing.strict import check_contents
@@ -16,12 +18,12 @@ DRAFT = answer("배송중", model="cheap", usage=Usage(prompt=100, answer=5), re
 FINAL = answer("고객님, 주문하신 상품은 배송중입니다.", model="strong", usage=Usage(prompt=150, answer=20))
 
 
-async def ask(cheap, strong, clock=None, **more):
+async def ask(cheap: Model, strong: Model, clock: FakeClock | None = None, **more: Any) -> ModelOutcome:
     given = {"declarations": [Declaration("look", "")], "requests_left": 8, **more}
     return await TwoTierModel(cheap, strong, clock=clock or FakeClock()).respond(ModelRequest("s", (USER,), **given))
 
 
-async def test_calls_are_the_cheap_models_own_business():
+async def test_calls_are_the_cheap_models_own_business() -> None:
     strong = Takes(FINAL)
     wanted = calls(("look", {}), model="cheap")
     assert await ask(Takes(wanted), strong) is wanted
@@ -29,7 +31,7 @@ async def test_calls_are_the_cheap_models_own_business():
     assert strong.requests == []
 
 
-async def test_the_answer_is_the_strong_models_and_both_are_counted():
+async def test_the_answer_is_the_strong_models_and_both_are_counted() -> None:
     strong = Takes(FINAL)
     outcome = await ask(Takes(DRAFT), strong)
     assert isinstance(outcome, ModelAnswered)
@@ -47,7 +49,7 @@ async def test_the_answer_is_the_strong_models_and_both_are_counted():
     assert (asked.tools_allowed, asked.requests_left, asked.system) == (False, 6, "s")
 
 
-async def test_a_leaked_thought_and_signatures_of_the_draft_stay_behind():
+async def test_a_leaked_thought_and_signatures_of_the_draft_stay_behind() -> None:
     content = {"role": "model", "parts": [{"text": "THOUGHT: x\n\n배송중", "thoughtSignature": "QUJD"}]}
     strong = Takes(FINAL)
     await ask(Takes(DRAFT.model_copy(update={"content": content, "shown": "배송중"})), strong)
@@ -63,9 +65,10 @@ async def test_a_leaked_thought_and_signatures_of_the_draft_stay_behind():
     ],
     ids=lambda outcome: getattr(outcome, "reason", outcome.kind),
 )
-async def test_a_strong_model_that_fails_leaves_the_draft_and_what_it_has_spent(nothing):
-    heard = []
+async def test_a_strong_model_that_fails_leaves_the_draft_and_what_it_has_spent(nothing: ModelOutcome) -> None:
+    heard: list[str] = []
     outcome = await ask(Takes(DRAFT), Takes(nothing), on_text=heard.append)
+    assert isinstance(outcome, ModelAnswered)
     assert (outcome.text, outcome.model, outcome.content) == ("배송중", "cheap", DRAFT.content)
     assert outcome.requests == DRAFT.requests + nothing.requests
     assert outcome.usage == DRAFT.usage + nothing.usage
@@ -75,20 +78,20 @@ async def test_a_strong_model_that_fails_leaves_the_draft_and_what_it_has_spent(
 
 
 @pytest.mark.parametrize(("left", "rewritten"), [(2, False), (3, True)])
-async def test_the_rewriting_is_a_request_like_any_other(left, rewritten):
+async def test_the_rewriting_is_a_request_like_any_other(left: int, rewritten: bool) -> None:
     strong = Takes(FINAL)
     outcome = await ask(Takes(DRAFT), strong, requests_left=left)
     assert (outcome.model == "strong", bool(strong.requests)) == (rewritten, rewritten)
 
 
-async def test_there_is_no_rewriting_after_the_deadline():
-    clock, strong, heard = FakeClock(), Takes(FINAL), []
+async def test_there_is_no_rewriting_after_the_deadline() -> None:
+    clock, strong, heard = FakeClock(), Takes(FINAL), list[str]()
     outcome = await ask(Takes(DRAFT, clock, 30), strong, clock=clock, timeout_s=30, on_text=heard.append)
     assert (outcome, strong.requests, heard) == (DRAFT, [], ["배송중"])
 
 
-async def test_only_the_final_answer_is_heard():
-    heard, cheap = [], Takes(DRAFT, says="초안")
+async def test_only_the_final_answer_is_heard() -> None:
+    heard, cheap = list[str](), Takes(DRAFT, says="초안")
     await ask(cheap, Takes(FINAL), on_text=heard.append)
     assert cheap.requests[0].on_text is None
     assert heard == [FINAL.text]
@@ -97,11 +100,11 @@ async def test_only_the_final_answer_is_heard():
     assert heard == ["고객님, "]
 
 
-async def test_both_are_named_and_closed():
+async def test_both_are_named_and_closed() -> None:
     class Closing(ScriptedModel):
         closed = 0
 
-        async def aclose(self):
+        async def aclose(self) -> None:
             self.closed += 1
 
     cheap, strong = Closing([]), Closing([])
