@@ -47,7 +47,9 @@ async def test_a_copy_runs_with_all_that_its_tools_import(tmp_path: Path) -> Non
     app = _app(tmp_path / "app")
     copied = load_copy(app, tmp_path / "copy")
     assert copied.folder == tmp_path / "copy"
-    (note,) = copied.make_tools(copied.session("C1"))
+    made = copied.make_tools(copied.session("C1"))
+    assert isinstance(made, list)
+    (note,) = made
     assert note("새 메모") == "규칙 12900"
     assert (app / "notes.txt").read_text("utf-8") == "원래 메모"
     assert (tmp_path / "copy" / "notes.txt").read_text("utf-8") == "새 메모"

@@ -7,12 +7,20 @@ import urllib.request
 
 import pytest
 
+from haru_fsm.conversation import JSON
 from haru_fsm.testing.fake_gemini import FakeGemini, call, error, reply, split_into_chunks
 
 USER = {"contents": [{"role": "user", "parts": [{"text": "안녕하세요"}]}]}
 
 
-def post(gemini: FakeGemini, body=USER, *, method: str = "generateContent", key: str = "test", model: str = "m"):
+def post(
+    gemini: FakeGemini,
+    body: JSON | bytes = USER,
+    *,
+    method: str = "generateContent",
+    key: str = "test",
+    model: str = "m",
+) -> tuple[int, str]:
     """Status and text of one request, sent by the plainest of clients."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(
@@ -28,7 +36,7 @@ def post(gemini: FakeGemini, body=USER, *, method: str = "generateContent", key:
             return refused.code, refused.read().decode()
 
 
-def test_bodies_errors_and_raw_texts_are_sent_as_the_script_says():
+def test_bodies_errors_and_raw_texts_are_sent_as_the_script_says() -> None:
     script = [reply("네."), error(503, "overloaded"), {"raw_text": "<html>"}, {"http_status": 418, "body": "teapot"}]
     with FakeGemini(script) as gemini:
         status, text = post(gemini)
@@ -42,7 +50,7 @@ def test_bodies_errors_and_raw_texts_are_sent_as_the_script_says():
     assert gemini.overruns == 0
 
 
-def test_after_the_script_there_is_a_clear_error():
+def test_after_the_script_there_is_a_clear_error() -> None:
     with FakeGemini([]) as gemini:
         status, text = post(gemini)
     assert status == 500
@@ -50,7 +58,7 @@ def test_after_the_script_there_is_a_clear_error():
     assert gemini.overruns == 1
 
 
-def test_a_script_may_be_a_function_of_the_request():
+def test_a_script_may_be_a_function_of_the_request() -> None:
     with FakeGemini(lambda body: reply(f"{len(body['contents'])} turns")) as gemini:
         assert "1 turns" in post(gemini)[1]
     with FakeGemini([lambda body: reply(body["contents"][0]["parts"][0]["text"])]) as gemini:
@@ -75,7 +83,7 @@ MIXED = [
         ({"contents": MIXED}, "shares its content"),
     ],
 )
-def test_a_request_that_breaks_a_rule_gets_400_and_uses_up_nothing(body, said):
+def test_a_request_that_breaks_a_rule_gets_400_and_uses_up_nothing(body: JSON | bytes, said: str) -> None:
     with FakeGemini([reply("네.")]) as gemini:
         status, text = post(gemini, body)
         assert status == 400
@@ -84,7 +92,7 @@ def test_a_request_that_breaks_a_rule_gets_400_and_uses_up_nothing(body, said):
         assert post(gemini)[0] == 200
 
 
-def test_keys_and_models_can_be_checked():
+def test_keys_and_models_can_be_checked() -> None:
     with FakeGemini([reply("네.")], api_key="right", models={"m"}) as gemini:
         assert "API_KEY_INVALID" in post(gemini, key="wrong")[1]
         assert post(gemini, key="right", model="n")[0] == 404
@@ -92,7 +100,7 @@ def test_keys_and_models_can_be_checked():
         assert post(gemini, method="countTokens", key="right")[0] == 404
 
 
-def test_signatures_can_be_required_and_checked():
+def test_signatures_can_be_required_and_checked() -> None:
     signed = {**call("get_order"), "thoughtSignature": "AQID"}
     answer = {"role": "user", "parts": [{"functionResponse": {"name": "get_order", "response": {}}}]}
     with FakeGemini([reply(signed), reply("네.")], require_signatures=True, check_signatures=True) as gemini:
@@ -105,7 +113,7 @@ def test_signatures_can_be_required_and_checked():
         assert post(gemini, {"contents": history})[0] == 200
 
 
-def test_a_streamed_body_comes_in_chunks_that_make_it_whole_again():
+def test_a_streamed_body_comes_in_chunks_that_make_it_whole_again() -> None:
     body = reply({"text": "생각이 조금 길어지는 중", "thought": True}, "배송중입니다. 곧 도착해요.", call("a"))
     with FakeGemini([body, [body, body]]) as gemini:
         _, text = post(gemini, method="streamGenerateContent")
@@ -118,12 +126,12 @@ def test_a_streamed_body_comes_in_chunks_that_make_it_whole_again():
 
 
 @pytest.mark.parametrize("body", [{}, {"candidates": []}, reply(), {"candidates": [{"content": {"parts": "x"}}]}])
-def test_a_body_without_parts_is_one_chunk(body):
+def test_a_body_without_parts_is_one_chunk(body: JSON) -> None:
     assert list(split_into_chunks(body)) == [body]
 
 
 @pytest.mark.parametrize("fault", ["close", "reset", "truncate"])
-def test_the_wire_breaks_where_it_should(fault):
+def test_the_wire_breaks_where_it_should(fault: str) -> None:
     with FakeGemini([{"transport": fault, "body": reply("네.")}, reply("네.")]) as gemini:
         with pytest.raises((OSError, urllib.error.URLError, Exception)) as broken:
             post(gemini)
@@ -132,7 +140,7 @@ def test_the_wire_breaks_where_it_should(fault):
 
 
 @pytest.mark.parametrize("fault", ["hang", "stall"])
-async def test_a_hanging_request_is_noticed_when_it_is_given_up(fault):
+async def test_a_hanging_request_is_noticed_when_it_is_given_up(fault: str) -> None:
     async with FakeGemini([{"transport": fault, "body": reply("네.")}]) as gemini:
         host, port = gemini.base_url.removeprefix("http://").split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
@@ -150,7 +158,7 @@ async def test_a_hanging_request_is_noticed_when_it_is_given_up(fault):
     assert gemini.abandoned == 1
 
 
-async def test_requests_may_share_a_connection_and_the_server_may_stop_in_the_middle_of_one():
+async def test_requests_may_share_a_connection_and_the_server_may_stop_in_the_middle_of_one() -> None:
     async with FakeGemini(lambda _body: {"transport": "hang"}) as gemini:
         host, port = gemini.base_url.removeprefix("http://").split(":")
         _, writer = await asyncio.open_connection(host, int(port))

@@ -6,12 +6,15 @@ import urllib.request
 
 import pytest
 
+from haru_fsm.conversation import JSON
 from haru_fsm.testing.fake_openai import FakeOpenAI, call, error, reply, split_into_chunks
 
 USER = {"model": "m", "messages": [{"role": "user", "content": "안녕하세요"}]}
 
 
-def post(openai, body=USER, *, key="test", path="/chat/completions"):
+def post(
+    openai: FakeOpenAI, body: JSON | bytes = USER, *, key: str = "test", path: str = "/chat/completions"
+) -> tuple[int, str]:
     """Status and text of one request, sent by the plainest of clients."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
@@ -24,7 +27,7 @@ def post(openai, body=USER, *, key="test", path="/chat/completions"):
             return refused.code, refused.read().decode()
 
 
-def test_bodies_errors_and_raw_texts_are_sent_as_the_script_says():
+def test_bodies_errors_and_raw_texts_are_sent_as_the_script_says() -> None:
     script = [reply("네."), error(503, "overloaded"), {"raw_text": "<html>"}, lambda body: reply(body["model"])]
     with FakeOpenAI(script) as openai:
         assert openai.base_url.endswith("/v1")
@@ -49,7 +52,7 @@ def test_bodies_errors_and_raw_texts_are_sent_as_the_script_says():
         (b"nothing", "no object"),
     ],
 )
-def test_a_request_that_breaks_a_rule_gets_400_and_uses_up_nothing(body, said):
+def test_a_request_that_breaks_a_rule_gets_400_and_uses_up_nothing(body: JSON | bytes, said: str) -> None:
     with FakeOpenAI([reply("네.")]) as openai:
         status, text = post(openai, body)
         assert status == 400
@@ -58,7 +61,7 @@ def test_a_request_that_breaks_a_rule_gets_400_and_uses_up_nothing(body, said):
         assert post(openai)[0] == 200
 
 
-def test_keys_models_and_fields_can_be_checked():
+def test_keys_models_and_fields_can_be_checked() -> None:
     with FakeOpenAI([reply("네.")], api_key="right", models={"m"}, refuses={"temperature"}) as openai:
         assert post(openai, key="wrong")[0] == 401
         assert post(openai, {**USER, "model": "n"}, key="right")[0] == 404
@@ -66,7 +69,7 @@ def test_keys_models_and_fields_can_be_checked():
         assert post(openai, key="right")[0] == 200
 
 
-def test_a_streamed_body_comes_in_chunks_with_its_usage_last_if_it_was_asked_for():
+def test_a_streamed_body_comes_in_chunks_with_its_usage_last_if_it_was_asked_for() -> None:
     body = reply("배송중입니다. 곧 도착해요.", call("a", n=1))
     with FakeOpenAI([body, body]) as openai:
         _, bare = post(openai, {**USER, "stream": True})
@@ -79,5 +82,5 @@ def test_a_streamed_body_comes_in_chunks_with_its_usage_last_if_it_was_asked_for
 
 
 @pytest.mark.parametrize("body", [{}, {"choices": []}, {"choices": [None]}])
-def test_a_body_without_choices_is_one_chunk(body):
+def test_a_body_without_choices_is_one_chunk(body: JSON) -> None:
     assert list(split_into_chunks(body)) == [body]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,7 @@ from haru_fsm.testing import (
     load_copy,
     replay,
 )
+from haru_fsm.testing.hunting import Subject
 from tests.conftest import ROOT
 from tests.testing.broken import (
     Cart,
@@ -32,18 +35,18 @@ from tests.testing.broken import (
     small_app,
 )
 
-ONE = {"customers": ("C1",)}
+ONE = ("C1",)
 
 
-def failure(assertion, app, **how) -> str:
+def failure(assertion: Callable[..., None], app: Subject, **how: Any) -> str:
     with pytest.raises(AssertionError) as caught:
         assertion(app, **how)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("assertion", [assert_every_run_ends, assert_effects_once, assert_valid_history])
-def test_a_sound_app_passes(assertion) -> None:
-    assertion(small_app(), save_to=None, **ONE)
+def test_a_sound_app_passes(assertion: Callable[..., None]) -> None:
+    assertion(small_app(), save_to=None, customers=ONE)
 
 
 def test_the_starter_passes_all_four(tmp_path: Path) -> None:
@@ -55,7 +58,7 @@ def test_the_starter_passes_all_four(tmp_path: Path) -> None:
 
 
 def test_a_guard_that_never_trips_is_seen_to_run_on(tmp_path: Path) -> None:
-    told = failure(assert_every_run_ends, small_app(budget=NeverTrips(4)), save_to=tmp_path, **ONE)
+    told = failure(assert_every_run_ends, small_app(budget=NeverTrips(4)), save_to=tmp_path, customers=ONE)
     assert "run 1 went on after" in told
     assert "its certificate allows 12 transitions" in told
     assert len(told.splitlines()) <= 12, told
@@ -69,36 +72,40 @@ def test_a_guard_that_never_trips_is_seen_to_run_on(tmp_path: Path) -> None:
 
 
 def test_a_ticket_that_is_only_claimed_is_seen() -> None:
-    told = failure(assert_every_run_ends, small_app(unfit=Never()), save_to=None, **ONE)
+    told = failure(assert_every_run_ends, small_app(unfit=Never()), save_to=None, customers=ONE)
     assert "exactly one ending" in told
     assert "ticket" in told
     assert [line.split()[0] for line in told.splitlines()[-2:]] == ["customer", "model"]
 
 
 def test_an_answer_over_a_doubt_is_seen() -> None:
-    told = failure(assert_effects_once, small_app(unfit=UnfoundedTicketClaim()), save_to=None, examples=400, **ONE)
+    told = failure(
+        assert_effects_once, small_app(unfit=UnfoundedTicketClaim()), save_to=None, examples=400, customers=ONE
+    )
     assert "it is not known how call" in told
 
 
 def test_a_ticket_that_was_never_filed_is_seen() -> None:
-    told = failure(assert_every_run_ends, small_app(), store=LosesTickets, save_to=None, **ONE)
+    told = failure(assert_every_run_ends, small_app(), store=LosesTickets, save_to=None, customers=ONE)
     assert "which does not exist" in told
 
 
 @pytest.mark.parametrize("store", [LateClaims, OpenClaims])
 def test_a_tool_that_runs_twice_is_seen(store: type[MemoryStore]) -> None:
-    told = failure(assert_effects_once, small_app(), store=store, save_to=None, **ONE)
+    told = failure(assert_effects_once, small_app(), store=store, save_to=None, customers=ONE)
     assert "effects at most once" in told
     assert "pay" in told or "book" in told
 
 
 def test_a_store_that_drops_a_step_is_seen() -> None:
-    told = failure(assert_effects_once, small_app(), store=DropsSteps, save_to=None, **ONE)
+    told = failure(assert_effects_once, small_app(), store=DropsSteps, save_to=None, customers=ONE)
     assert "step 3" in told or "step 4" in told
 
 
 def test_a_history_without_responses_is_seen() -> None:
-    told = failure(assert_valid_history, small_app(work={"AWAIT_MODEL": forgets_responses}), save_to=None, **ONE)
+    told = failure(
+        assert_valid_history, small_app(work={"AWAIT_MODEL": forgets_responses}), save_to=None, customers=ONE
+    )
     assert "last content must be a user turn" in told
 
 
@@ -124,12 +131,12 @@ def test_scope_takes_two_customers() -> None:
 
 
 async def test_an_assertion_runs_inside_an_event_loop_too() -> None:
-    assert_every_run_ends(small_app(), examples=5, save_to=None, **ONE)
+    assert_every_run_ends(small_app(), examples=5, save_to=None, customers=ONE)
     await asyncio.sleep(0)
 
 
 def test_korean_is_told_as_it_is_written(tmp_path: Path) -> None:
-    told = failure(assert_every_run_ends, small_app(unfit=Never()), save_to=tmp_path, **ONE)
+    told = failure(assert_every_run_ends, small_app(unfit=Never()), save_to=tmp_path, customers=ONE)
     (file,) = tmp_path.glob("*.json")
     assert "\\u" not in told
     assert "티켓" in told or "ticket" in told

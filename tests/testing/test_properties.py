@@ -6,6 +6,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,33 +14,41 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haru_fsm import App, Limits
-from haru_fsm.conversation import Resumed, TicketOpened
+from haru_fsm.conversation import Resumed, Step, TicketOpened
 from haru_fsm.models.scripted import answer, calls
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing import Behaviour, CrashPoint, Does, Play, crash_points, model_replies, tool_behaviours
+from haru_fsm.testing.crashes import Place, When
 from haru_fsm.testing.hunting import ALL_PROMISES, Ground
 from haru_fsm.testing.judgements import steps_of
+from haru_fsm.testing.plays import Reply
 from haru_fsm.testing.telling import tell
 from tests.engine.shopless import Tools, bare
 
 TOOLS = Tools().make(None)
 
 
-def app(**limits) -> App:
+def app(**limits: int) -> App:
     """The default table with three small tools."""
     made = bare(Limits(**limits))
     return App(workflow=made.workflow, make_tools=Tools().make, limits=made.limits)
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory):
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     with Ground(app(), tmp_path_factory.mktemp("databases")) as ground:
         yield ground
 
 
 @given(replies=model_replies(TOOLS), does=tool_behaviours(TOOLS), crashes=crash_points(4), two=st.booleans())
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-def test_a_journal_ends_as_if_nothing_had_died(ground, replies, does, crashes, two) -> None:
+def test_a_journal_ends_as_if_nothing_had_died(
+    ground: Ground,
+    replies: tuple[Reply, ...],
+    does: dict[str, tuple[Behaviour, ...]],
+    crashes: tuple[CrashPoint, ...],
+    two: bool,
+) -> None:
     """The final journal is the undisturbed one but for times and `resumed`; effects at most once; one ending."""
     messages = ("주문 확인해 주세요", "다시요")[: 1 + two]
     found = ground.judged(Play(messages=messages, replies=replies, behaviours=does, crashes=crashes), ALL_PROMISES)
@@ -49,7 +58,7 @@ def test_a_journal_ends_as_if_nothing_had_died(ground, replies, does, crashes, t
 @pytest.mark.parametrize("place", ["write", "effect"])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6, 7])
-def test_each_point_of_a_run_with_effects_and_reads(ground, place, when, number) -> None:
+def test_each_point_of_a_run_with_effects_and_reads(ground: Ground, place: Place, when: When, number: int) -> None:
     """Once at each point, and a second time at the first write of the recovery."""
     replies = (
         calls(("look", {"what": "A"}), ("pay", {"what": "A"}), ("book", {"what": "B"})),
@@ -63,7 +72,9 @@ def test_each_point_of_a_run_with_effects_and_reads(ground, place, when, number)
 
 @given(deaths=st.integers(0, 9), most=st.integers(0, 4))
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_budgets_survive_any_number_of_restarts(tmp_path_factory, deaths, most) -> None:
+def test_budgets_survive_any_number_of_restarts(
+    tmp_path_factory: pytest.TempPathFactory, deaths: int, most: int
+) -> None:
     """A drifting model is stopped at the same request, however often its process dies; a run that dies too often is
     given up at `max_resumes`."""
     replies = tuple(calls(("look", {"what": str(number)})) for number in range(9))
@@ -151,7 +162,7 @@ def _lives(folder: Path, what: str) -> list[tuple[int, str]]:
     return lives
 
 
-async def _steps(database: Path):
+async def _steps(database: Path) -> tuple[Step, ...]:
     store = SQLiteStore(database)
     record = await store.load("c-1")
     await store.aclose()

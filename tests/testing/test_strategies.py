@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import pytest
 from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
@@ -9,9 +11,18 @@ from hypothesis.errors import NoSuchExample
 
 from haru_fsm import Limits
 from haru_fsm.conversation import ModelAnswered, ModelFailed, ToolsRequested
-from haru_fsm.testing import PERSONAS, Does, crash_points, customer_messages, limits, model_replies, tool_behaviours
+from haru_fsm.testing import (
+    PERSONAS,
+    CrashPoint,
+    Does,
+    crash_points,
+    customer_messages,
+    limits,
+    model_replies,
+    tool_behaviours,
+)
 from haru_fsm.testing.arguments import arguments_for
-from haru_fsm.testing.plays import Finding, Play, written
+from haru_fsm.testing.plays import Finding, Play, Reply, written
 from haru_fsm.testing.strategies import declarations, hostile_plays
 from haru_fsm.toolbox import Prepared, Toolbox
 from tests.engine.shopless import Tools
@@ -34,7 +45,7 @@ def test_arguments_that_fit_are_accepted(data: st.DataObject) -> None:
     assert isinstance(tool.prepare(data.draw(arguments_for(declared))), Prepared)
 
 
-def drawn(persona: str, holds) -> bool:
+def drawn(persona: str, holds: Callable[[tuple[Reply, ...]], bool]) -> bool:
     """Whether this persona can say something of the kind."""
     try:
         find(model_replies(SHOP, personas=[persona], most=1), holds, settings=MANY)
@@ -43,7 +54,7 @@ def drawn(persona: str, holds) -> bool:
     return True
 
 
-def asked(replies) -> list[tuple[str, str]]:
+def asked(replies: Iterable[Reply]) -> list[tuple[str, str]]:
     return [
         (call.name, str(call.args)) for reply in replies if isinstance(reply, ToolsRequested) for call in reply.calls
     ]
@@ -84,8 +95,11 @@ def test_personas_speak_one_after_the_other() -> None:
         lambda replies: isinstance(replies[0], ToolsRequested) and isinstance(replies[-1], ModelAnswered),
         settings=MANY,
     )
-    assert both[0].calls, "the looper began"
-    assert both[-1].text, "and the claimant had the last word"
+    looped, claimed = both[0], both[-1]
+    assert isinstance(looped, ToolsRequested)
+    assert looped.calls, "the looper began"
+    assert isinstance(claimed, ModelAnswered)
+    assert claimed.text, "and the claimant had the last word"
 
 
 def test_faults_follow_from_what_a_tool_is() -> None:
@@ -106,7 +120,9 @@ def test_faults_follow_from_what_a_tool_is() -> None:
 
 @given(customer_messages(), limits(), crash_points())
 @QUICK
-def test_the_rest_is_what_the_engine_takes(messages, chosen, crashes) -> None:
+def test_the_rest_is_what_the_engine_takes(
+    messages: tuple[str, ...], chosen: Limits, crashes: tuple[CrashPoint, ...]
+) -> None:
     assert all(message.strip() for message in messages)
     assert isinstance(chosen, Limits)
     assert len(crashes) <= 3
@@ -114,7 +130,7 @@ def test_the_rest_is_what_the_engine_takes(messages, chosen, crashes) -> None:
 
 @given(hostile_plays(small_app(), customers=("C1",), crashes=True, limited=True))
 @QUICK
-def test_a_play_survives_its_file(tmp_path_factory, play: Play) -> None:
+def test_a_play_survives_its_file(tmp_path_factory: pytest.TempPathFactory, play: Play) -> None:
     finding = Finding(promise="every run ends", because="티켓", play=play)
     file = finding.save(tmp_path_factory.mktemp("findings"))
     assert written(Finding.load(file)) == written(finding)

@@ -7,24 +7,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from haru_fsm.conversation import JSON
 from haru_fsm.testing.strict import check_contents, check_responses_alone
 
 USER = {"role": "user", "parts": [{"text": "a"}]}
 
 
-def model(*parts):
+def model(*parts: JSON) -> JSON:
     return {"role": "model", "parts": list(parts)}
 
 
-def user(*parts):
+def user(*parts: JSON) -> JSON:
     return {"role": "user", "parts": list(parts)}
 
 
-def called(name="x", **more):
+def called(name: str = "x", **more: object) -> JSON:
     return {"functionCall": {"name": name, **more}}
 
 
-def answered(name="x", **more):
+def answered(name: str = "x", **more: object) -> JSON:
     return {"functionResponse": {"name": name, "response": {}, **more}}
 
 
@@ -67,23 +68,23 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("contents", VALID)
-def test_valid_histories_pass(contents):
+def test_valid_histories_pass(contents: object) -> None:
     assert check_contents(contents) == []
 
 
 @pytest.mark.parametrize("contents", BROKEN)
-def test_broken_histories_do_not(contents):
+def test_broken_histories_do_not(contents: object) -> None:
     assert check_contents(contents)
 
 
-def test_signatures_can_be_required_and_must_be_known():
+def test_signatures_can_be_required_and_must_be_known() -> None:
     signed = [USER, model({**called(), "thoughtSignature": "AQI"}), user(answered())]
     assert check_contents(signed, known_signatures={b"\x01\x02"}, require_signatures=True) == []
     assert check_contents(signed, known_signatures={b"\x01"})
     assert check_contents([USER, model(called()), user(answered())], require_signatures=True)
 
 
-def test_responses_stand_alone_on_the_wire():
+def test_responses_stand_alone_on_the_wire() -> None:
     mixed = [USER, model(called()), user(answered(), {"text": "and?"})]
     assert check_responses_alone(mixed) == ["contents[2]: a function response shares its content with something else"]
     assert check_responses_alone([USER, model(called()), user(answered(), answered()), USER, None]) == []
@@ -120,7 +121,7 @@ turns = st.fixed_dictionaries(
 
 @pytest.mark.skipif(not SHARED.is_file(), reason="the shared rule book is not beside this repository")
 @given(st.lists(turns, max_size=6))
-def test_it_agrees_with_the_shared_rule_book(contents):
+def test_it_agrees_with_the_shared_rule_book(contents: object) -> None:
     spec = importlib.util.spec_from_file_location("shared_strict", SHARED)
     assert spec is not None
     assert spec.loader is not None

@@ -2,17 +2,18 @@
 
 import pytest
 
+from haru_fsm.conversation import JSON
 from haru_fsm.testing.strict_openai import check_messages, check_request
 
 USER = {"role": "user", "content": "안녕"}
 
 
-def calling(*ids, **more):
+def calling(*ids: str, **more: object) -> JSON:
     calls = [{"id": id_, "type": "function", "function": {"name": "a", "arguments": "{}"}} for id_ in ids]
     return {"role": "assistant", "content": None, "tool_calls": calls, **more}
 
 
-def result(id_, content="{}"):
+def result(id_: str, content: str = "{}") -> JSON:
     return {"role": "tool", "tool_call_id": id_, "content": content}
 
 
@@ -32,7 +33,7 @@ def result(id_, content="{}"):
         ],
     ],
 )
-def test_what_is_taken(messages):
+def test_what_is_taken(messages: object) -> None:
     assert check_messages(messages) == []
 
 
@@ -65,7 +66,7 @@ def test_what_is_taken(messages):
         ([USER, {"role": "assistant", "content": None, "tool_calls": [{"id": "x"}]}, result("x")], "parameter type"),
     ],
 )
-def test_what_is_refused(messages, said):
+def test_what_is_refused(messages: object, said: str) -> None:
     assert any(said in violation for violation in check_messages(messages))
 
 
@@ -74,7 +75,7 @@ def test_what_is_refused(messages, said):
     [({"name": "a b"}, "pattern"), ({"name": "a" * 65}, "pattern"), ({}, "pattern"), ({"name": "a", "arguments": {}}, "JSON"),
      ({"name": "a", "arguments": "[]"}, "JSON"), ({"name": "a", "arguments": '{"n": NaN}'}, "JSON")],
 )  # fmt: skip
-def test_calls_are_looked_into(function, said):
+def test_calls_are_looked_into(function: JSON, said: str) -> None:
     message = calling("x")
     message["tool_calls"][0]["function"] = {"arguments": "{}", **function}
     assert any(said in violation for violation in check_messages([USER, message, result("x")]))
@@ -91,7 +92,7 @@ def test_calls_are_looked_into(function, said):
         ({"tools": [{"type": "function"}]}, "no function"),
     ],
 )
-def test_the_rest_of_a_request(body, said):
+def test_the_rest_of_a_request(body: JSON, said: str) -> None:
     given = {"messages": [USER], **({"model": "m"} if body else {}), **body}
     assert any(said in violation for violation in check_request(given))
 
@@ -109,7 +110,7 @@ def test_the_rest_of_a_request(body, said):
         ({"type": "object", "$defs": {"a": {"type": "array"}}}, "missing items"),
     ],
 )
-def test_schemas_are_looked_into(parameters, said):
+def test_schemas_are_looked_into(parameters: JSON, said: str) -> None:
     tool = {"type": "function", "function": {"name": "a", "parameters": parameters}}
     found = check_request({"model": "m", "messages": [USER], "tools": [tool]})
     assert any(said in violation for violation in found)
