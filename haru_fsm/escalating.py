@@ -13,7 +13,7 @@ from haru_fsm.tickets import draft, notice
 class Words(Protocol):
     """What the customer reads of a ticket. `added`: the conversation had it already."""
 
-    def __call__(self, ticket: Ticket, *, added: bool = False) -> str: ...
+    def __call__(self, ticket: Ticket, /, *, added: bool = False) -> str: ...
 
 
 def hand_over(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.replaying import replay
-from tests.engine.shopless import engine
-from tests.engine.test_approvals import Counter, record_of, wipe
+from tests.engine.shopless import engine, record_of
+from tests.engine.test_approvals import Counter, wipe
 
 
 async def test_pauses_come_out_the_same() -> None:

@@ -7,12 +7,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, TypedDict
 
 from haru_fsm import App, Engine, IdempotencyKey, Limits, NotDone, load_app, tool
 from haru_fsm.clock import FakeClock
 from haru_fsm.models import Model
-from haru_fsm.stores import Store
+from haru_fsm.stores import Record, Store
 from haru_fsm.stores.memory import MemoryStore
 
 ROOT = Path(__file__).parent.parent.parent
@@ -24,6 +24,19 @@ def bare(limits: Limits) -> App:
     if limits not in _bare:
         _bare[limits] = load_app(ROOT, limits=limits)
     return _bare[limits]
+
+
+class Makes(Protocol):
+    """Whatever makes an app's tools."""
+
+    def make(self, session: Any, /) -> list[Callable[..., Any]]: ...
+
+
+class Where(TypedDict):
+    """Who writes, and in which conversation: to be spread over `ask`."""
+
+    customer_id: str
+    conversation_id: str
 
 
 class Tools:
@@ -93,7 +106,7 @@ def broken(_argument: str) -> Any:
 def engine(
     model: Model,
     *,
-    tools: Tools | None = None,
+    tools: Makes | None = None,
     store: Store | None = None,
     clock: FakeClock | None = None,
     **limits: Any,
@@ -103,6 +116,13 @@ def engine(
     app = App(workflow=app.workflow, make_tools=app.make_tools, system_prompt="하루", limits=app.limits)
     clock = clock or FakeClock()
     return Engine(app, model=model, store=store or MemoryStore(now=clock.now), clock=clock)
+
+
+async def record_of(haru: Engine, conversation_id: str) -> Record:
+    """Everything stored of a conversation that there is."""
+    record = await haru.store.load(conversation_id)
+    assert record is not None
+    return record
 
 
 def states() -> Any:

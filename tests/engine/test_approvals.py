@@ -29,7 +29,7 @@ from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.tickets import HELD_NOTICE, WAITING_NOTICE
-from tests.engine.shopless import Tools, broken, engine
+from tests.engine.shopless import Tools, Where, broken, engine, record_of
 
 
 class Counter(Tools):
@@ -52,14 +52,9 @@ def wipe(*what: str) -> list[tuple[str, dict[str, Any]]]:
     return [("wipe", {"what": each}) for each in what]
 
 
-async def record_of(haru: Engine, conversation_id: str):
-    record = await haru.store.load(conversation_id)
-    assert record is not None
-    return record
-
-
 def results(haru: Engine, number: int) -> list[dict[str, Any]]:
     """The responses at the end of the model's n-th request."""
+    assert isinstance(haru.model, ScriptedModel)
     contents = haru.model.requests[number - 1].contents
     assert check_contents(list(contents)) == []
     return [part["functionResponse"]["response"] for part in contents[-1]["parts"] if "functionResponse" in part]
@@ -169,7 +164,9 @@ async def test_an_approval_that_nobody_gave_in_time_is_a_denial_of_whoever_looks
                 case "resume":
                     assert (await haru.resume(paused.conversation_id)).answer == "지우지 못했습니다."
                 case "resume_all":
-                    assert [run.answer for run in await haru.resume_all()] == ["지우지 못했습니다."]
+                    [run] = await haru.resume_all()
+                    assert isinstance(run, Run)
+                    assert run.answer == "지우지 못했습니다."
                 case "approve":
                     with pytest.raises(UnknownCall, match="time was up"):
                         await haru.approve(paused.conversation_id, "2.0")
@@ -188,7 +185,7 @@ async def test_a_message_in_a_pause_is_kept_and_begins_the_next_run(store: Store
     model = ScriptedModel([wipe("A"), "지웠습니다.", "둘째 답", "셋째 답"])
     async with engine(model, tools=Counter(), store=store) as haru:
         paused = await haru.ask("A 지워 주세요", customer_id="C1", message_id="m1")
-        where = {"customer_id": "C1", "conversation_id": paused.conversation_id}
+        where = Where(customer_id="C1", conversation_id=paused.conversation_id)
         kept = await haru.ask("그리고요?", **where, message_id="m2")
         assert (kept.answer, kept.waiting, kept.run_id) == (HELD_NOTICE, paused.waiting, paused.run_id)
         also = await haru.ask("하나 더요", **where, message_id="m3")
@@ -233,7 +230,7 @@ async def test_a_message_that_meets_a_decision_is_kept_or_begins_the_next_run(
 ) -> None:
     store, model = Meddled(), ScriptedModel([wipe(*calls), "지우지 않았습니다.", "둘째 답"])
     async with engine(model, tools=Counter(), store=store) as haru:
-        where = {"customer_id": "C1", "conversation_id": "c-1"}
+        where = Where(customer_id="C1", conversation_id="c-1")
         await haru.ask("지워 주세요", **where)
         store.before = lambda: haru.deny("c-1", "2.0")
         run = await haru.ask("그리고요?", **where, message_id=message_id)
@@ -243,7 +240,7 @@ async def test_a_message_that_meets_a_decision_is_kept_or_begins_the_next_run(
 async def test_a_message_that_was_kept_though_the_store_said_otherwise_is_kept_once() -> None:
     store = Meddled()
     async with engine(ScriptedModel([wipe("A")]), tools=Counter(), store=store) as haru:
-        where = {"customer_id": "C1", "conversation_id": "c-1"}
+        where = Where(customer_id="C1", conversation_id="c-1")
         await haru.ask("지워 주세요", **where)
         store.fails = True
         assert (await haru.ask("그리고요?", **where)).answer == HELD_NOTICE
@@ -267,7 +264,7 @@ async def test_a_pause_spends_no_deadline_and_opens_no_budget() -> None:
 async def test_asking_too_often_ends_in_a_ticket_and_what_was_done_is_told() -> None:
     tools = Counter()
     asked = [("pay", {"what": "B"}), *wipe("A", "C", "D")]
-    async with engine(ScriptedModel([asked, "네."]), tools=tools, max_approvals=2) as haru:
+    async with engine(model := ScriptedModel([asked, "네."]), tools=tools, max_approvals=2) as haru:
         done = await haru.ask("지워 주세요", customer_id="C1")
         assert (done.state, done.waiting, dict(tools.runs)) == ("ESCALATE_TICKET", (), {"pay(B)": 1})
         assert done.stopped_by is not None
@@ -276,7 +273,7 @@ async def test_asking_too_often_ends_in_a_ticket_and_what_was_done_is_told() -> 
         assert '"paid": "B"' in done.ticket.summary
         assert done.tool_runs == 1
         await haru.ask("네?", customer_id="C1", conversation_id=done.conversation_id)
-        contents = haru.model.requests[-1].contents
+        contents = model.requests[-1].contents
         assert check_contents(list(contents)) == []
         responses = [part["functionResponse"]["response"] for part in contents[2]["parts"]]
         assert [next(iter(each)) for each in responses] == ["result", "error", "error", "error"]
@@ -287,7 +284,7 @@ async def test_a_paused_run_is_unfinished_and_never_forgotten_and_its_ticket_sta
     async with engine(model, tools=Counter(), store=store) as haru:
         failed = await haru.ask("A", customer_id="C1")
         assert failed.ticket is not None
-        where = {"customer_id": "C1", "conversation_id": failed.conversation_id}
+        where = Where(customer_id="C1", conversation_id=failed.conversation_id)
         await haru.ask("A 지워 주세요", **where)
         with pytest.raises(ConversationBusy):
             await haru.close_ticket(failed.ticket.ticket_id, "해 드렸습니다.")

@@ -24,7 +24,7 @@ from haru_fsm.runs import Piece, Run
 from haru_fsm.testing import fake_gemini, fake_openai
 from haru_fsm.testing.fake_gemini import FakeGemini
 from haru_fsm.testing.fake_openai import FakeOpenAI
-from tests.engine.shopless import Tools, engine
+from tests.engine.shopless import Tools, engine, record_of
 
 Call = tuple[str, dict[str, Any]]
 
@@ -269,7 +269,9 @@ async def test_an_answer_is_heard_as_it_is_written_and_a_broken_one_is_no_answer
             item
             async for item in played.engine.stream("언제요?", customer_id="C1", conversation_id=run.conversation_id)
         ]
-        assert more[-1].answer == "곧 도착합니다."
+        last = more[-1]
+        assert isinstance(last, Run)
+        assert last.answer == "곧 도착합니다."
         assert (await played.events(run))[-1].incidents[0].reason == "transport"
 
 
@@ -304,7 +306,7 @@ async def test_a_conversation_may_change_its_model_between_steps(gemini_first: b
         FakeGemini([*own, *own], require_signatures=True, check_signatures=True) as gemini,
         FakeOpenAI([*other, fake_openai.reply("더요?"), *other, fake_openai.reply("더요?")]) as openai,
     ):
-        models: list[Model] = [
+        models: list[GeminiModel | OpenAIModel] = [
             GeminiModel("gemini-3-flash", api_key="k", base_url=gemini.base_url, clock=FakeClock()),
             OpenAIModel("gpt-5-mini", api_key="k", base_url=openai.base_url, clock=FakeClock()),
         ]
@@ -313,7 +315,7 @@ async def test_a_conversation_may_change_its_model_between_steps(gemini_first: b
             run = await haru.ask("어디쯤?", customer_id="C1")
             for text in ("그리고요?", "또요?", "끝으로요?"):
                 run = await haru.ask(text, customer_id="C1", conversation_id=run.conversation_id)
-            record = await haru.store.load(run.conversation_id)
+            record = await record_of(haru, run.conversation_id)
         assert gemini.violations + openai.violations == []
         assert {step.event.model for step in record.steps if isinstance(step.event, ModelEvent)} == {
             "gemini-3-flash",

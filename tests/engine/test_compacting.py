@@ -3,54 +3,77 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haru_fsm import Limits
+from haru_fsm import Limits, Run
 from haru_fsm.asking import SUMMARISER
 from haru_fsm.clock import FakeClock
 from haru_fsm.contents import History
-from haru_fsm.conversation import FailureReason, HistoryAdopted, ModelEvent, ModelFailed, Share, Usage
+from haru_fsm.conversation import (
+    JSON,
+    Answer,
+    Compaction,
+    FailureReason,
+    HistoryAdopted,
+    ModelEvent,
+    ModelFailed,
+    Share,
+    Step,
+    ToolsRequested,
+    Trip,
+    Usage,
+)
 from haru_fsm.digest import HEAD
-from haru_fsm.models.scripted import ScriptedModel, answer, calls
+from haru_fsm.models import ModelOutcome, ModelRequest
+from haru_fsm.models.scripted import Line, ScriptedModel, answer, calls
 from haru_fsm.replaying import replay
-from haru_fsm.stores import Outcome
+from haru_fsm.runs import Piece
+from haru_fsm.stores import Outcome, Record
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.comparing import plain
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.toolbox.cutting import size_of
-from tests.engine.shopless import Tools, bare, engine, not_done
+from tests.engine.shopless import Tools, bare, engine, not_done, record_of
 
-SMALL = {"compact_at_tokens": 1, "keep_recent_contents": 2}
+SMALL: dict[str, Any] = {"compact_at_tokens": 1, "keep_recent_contents": 2}
 """Every request is too large, so that whatever can be cut is."""
 
 
-def long(_argument):
+Wish = str | list[tuple[str, JSON]]
+"""An answer, or calls: lines of a script."""
+
+
+def long(_argument: str) -> JSON:
     return {"status": "배송중", "text": "Picked up by the carrier. " * 60}
 
 
-def compactions(record):
-    return [step.event.compaction for step in record.steps if getattr(step.event, "compaction", None)]
+def compactions(record: Record) -> list[Compaction]:
+    asked = [step.event for step in record.steps if isinstance(step.event, ModelEvent)]
+    return [event.compaction for event in asked if event.compaction is not None]
 
 
-def sent(model):
+def sent(model: ScriptedModel) -> list[int]:
     return [sum(map(size_of, request.contents)) for request in model.requests if request.system != SUMMARISER]
 
 
-def too_large(**more):
+def too_large(**more: Any) -> ModelFailed:
     return ModelFailed(reason=FailureReason.TOO_LARGE, detail="400: the input token count exceeds the maximum", **more)
 
 
-def looking(count, end="네, 오고 있습니다."):
+def looking(count: int, end: str = "네, 오고 있습니다.") -> list[Wish]:
     return [*[[("look", {"what": f"HR2026072500{number}"})] for number in range(count)], end]
 
 
 # --------------------------------------------------------------------------- nobody notices
 
 
-WANTS = st.one_of(
+WANTS: st.SearchStrategy[list[tuple[str, JSON]]] = st.one_of(
     st.lists(
         st.tuples(
             st.sampled_from(["look", "pay", "book", "nothing"]), st.fixed_dictionaries({"what": st.sampled_from("AB")})
@@ -63,19 +86,19 @@ WANTS = st.one_of(
 LINES = st.lists(st.one_of(WANTS, WANTS, WANTS, st.sampled_from(["네.", "답" * 400])), max_size=12)
 
 
-def wishes(lines):
+def wishes(lines: list[Wish]) -> list[Line]:
     """The lines as replies with signatures and counted prompts."""
     return [line if isinstance(line, str) else _signed(number, line) for number, line in enumerate(lines)]
 
 
-def _signed(number, wanted):
+def _signed(number: int, wanted: list[tuple[str, JSON]]) -> ToolsRequested:
     content = calls(*wanted).content
     parts = [{**content["parts"][0], "thoughtSignature": "QUJD" * (1 + number)}, *content["parts"][1:]]
     usage = Usage(prompt=400, answer=20)
     return calls().model_copy(update={"content": {"role": "model", "parts": parts}, "usage": usage, "model": "m"})
 
 
-HISTORY = [
+HISTORY: list[JSON] = [
     {"role": "user", "parts": [{"text": "전에 물었던 것"}]},
     {"role": "model", "parts": [{"functionCall": {"name": "look", "id": "z", "args": {}}, "thoughtSignature": "QUJD"}]},
     {"role": "user", "parts": [{"functionResponse": {"name": "look", "id": "z", "response": {"s": "1" * 900}}}]},
@@ -93,7 +116,13 @@ HISTORY = [
     st.booleans(),
 )
 @settings(max_examples=60, deadline=None)
-def test_runs_are_the_same_with_compaction_and_without(lines, questions, limits, behave, adopted) -> None:
+def test_runs_are_the_same_with_compaction_and_without(
+    lines: list[Wish],
+    questions: list[str],
+    limits: dict[str, Any],
+    behave: dict[str, Callable[[str], Any]],
+    adopted: bool,
+) -> None:
     async def run() -> None:
         whole, _ = await _talk(lines, questions, behave, adopted, {})
         short, model = await _talk(lines, questions, behave, adopted, limits)
@@ -108,7 +137,13 @@ def test_runs_are_the_same_with_compaction_and_without(lines, questions, limits,
     asyncio.run(run())
 
 
-async def _talk(lines, questions, behave, adopted, limits):
+async def _talk(
+    lines: list[Wish],
+    questions: list[str],
+    behave: dict[str, Callable[[str], Any]],
+    adopted: bool,
+    limits: dict[str, Any],
+) -> tuple[Record, ScriptedModel]:
     """A conversation whose tickets are closed by a person, and its journal; a fork of it reads what it read."""
     tools = Tools(look=long, **behave)
     async with engine(model := ScriptedModel(wishes(lines)), tools=tools, **limits) as haru:
@@ -118,7 +153,7 @@ async def _talk(lines, questions, behave, adopted, limits):
             done = await haru.ask(question, customer_id="C1", conversation_id="c-1")
             if done.ticket is not None:
                 await haru.close_ticket(done.ticket.ticket_id, "처리했습니다.")
-        record = await haru.store.load("c-1")
+        record = await record_of(haru, "c-1")
         requests = [list(request.contents) for request in model.requests]
         assert _sent_again(record.steps, haru.app.limits) == requests
         asked = [step.seq for step in record.steps if isinstance(step.event, ModelEvent)]
@@ -127,7 +162,7 @@ async def _talk(lines, questions, behave, adopted, limits):
     return record, model
 
 
-def _bald(steps):
+def _bald(steps: Iterable[Step]) -> tuple[Step, ...]:
     """The steps without compactions."""
     return tuple(
         step._replace(event=step.event.model_copy(update={"compaction": None}))
@@ -137,9 +172,9 @@ def _bald(steps):
     )
 
 
-def _sent_again(steps, limits):
+def _sent_again(steps: Iterable[Step], limits: Limits) -> list[list[JSON]]:
     """The contents of each request, made from the journal alone."""
-    history, requests = History(output_chars=limits.tool_output_chars), []
+    history, requests = History(output_chars=limits.tool_output_chars), list[list[JSON]]()
     for step in steps:
         if isinstance(step.event, ModelEvent):
             requests.append(list(history.as_asked(step.event).request()))
@@ -147,7 +182,7 @@ def _sent_again(steps, limits):
     return requests
 
 
-def _judged(steps, **limits):
+def _judged(steps: Iterable[Step], **limits: Any) -> list[tuple[str, Trip | None, Answer | None]]:
     """Where the table leads these events, and which guards trip, when they are judged again under other limits."""
     workflow = bare(Limits(token_budget=3_000, **limits)).workflow
     conversation = workflow.begin("c", "C1")
@@ -160,7 +195,7 @@ def _judged(steps, **limits):
 
 
 async def test_a_long_run_sends_less_and_ends_alike() -> None:
-    async def ask(**limits):
+    async def ask(**limits: Any) -> tuple[Run, list[int]]:
         model = ScriptedModel(looking(7))
         async with engine(model, tools=Tools(look=long), **limits) as haru:
             done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
@@ -173,7 +208,7 @@ async def test_a_long_run_sends_less_and_ends_alike() -> None:
     assert after[-1] < before[-1] / 3
 
 
-async def test_it_survives_the_process(tmp_path) -> None:
+async def test_it_survives_the_process(tmp_path: Path) -> None:
     clock = FakeClock()
     async with engine(
         first := ScriptedModel(looking(5)),
@@ -187,7 +222,7 @@ async def test_it_survives_the_process(tmp_path) -> None:
         second := ScriptedModel(["네."]), store=SQLiteStore(tmp_path / "db"), clock=clock, compact_at_tokens=10**6
     ) as haru:
         await haru.ask("그럼 언제 오나요?", customer_id="C1", conversation_id=done.conversation_id)
-        record = await haru.store.load(done.conversation_id)
+        record = await record_of(haru, done.conversation_id)
     assert len(compactions(record)) >= 2
     before, (request,) = first.requests[-1].contents, second.requests
     assert list(request.contents[: len(before)]) == list(before)
@@ -198,17 +233,17 @@ async def test_a_fork_reads_what_its_parent_read() -> None:
     model = ScriptedModel([*looking(5), "다르게 답합니다."])
     async with engine(model, tools=Tools(look=long), **SMALL) as haru:
         done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
-        record = await haru.store.load(done.conversation_id)
+        record = await record_of(haru, done.conversation_id)
         last = record.steps[-1].seq
         await haru.fork(done.conversation_id, at=last - 1)
     assert list(model.requests[-1].contents) == list(model.requests[-2].contents)
 
 
 async def test_a_replay_reads_what_was_read() -> None:
-    model, heard = ScriptedModel(looking(5)), []
+    model, heard = ScriptedModel(looking(5)), list[list[JSON]]()
     async with engine(model, tools=Tools(look=long), **SMALL) as haru:
         done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
-        record = await haru.store.load(done.conversation_id)
+        record = await record_of(haru, done.conversation_id)
         again = replay(haru.app, record, lambda request, _: heard.append(list(request.contents)))
     assert compactions(record)
     assert again.identical, again
@@ -240,10 +275,10 @@ class Window:
 
     name = "unheard-of"
 
-    def __init__(self, size, lines):
-        self.requests, self._size, self._lines = [], size, iter(lines)
+    def __init__(self, size: int, lines: Iterable[Wish]) -> None:
+        self.requests, self._size, self._lines = list[ModelRequest](), size, iter(lines)
 
-    async def respond(self, request):
+    async def respond(self, request: ModelRequest) -> ModelOutcome:
         self.requests.append(request)
         if sum(map(size_of, request.contents)) > self._size:
             return too_large(incidents=({"reason": "too_large"},))
@@ -255,13 +290,15 @@ async def test_a_refused_request_is_sent_once_more_and_shorter() -> None:
     model = Window(8_000, looking(6))
     async with engine(model, tools=Tools(look=long), max_steps=12) as haru:
         done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
-        record = await haru.store.load(done.conversation_id)
+        record = await record_of(haru, done.conversation_id)
     assert done.state == "DONE"
     assert done.steps == len(model.requests) == 8
     (found,) = compactions(record)
     assert found.refused == pytest.approx(sum(map(size_of, model.requests[5].contents)), rel=0.1)
+    assert found.refused is not None
     assert found.after < found.refused / 2
-    event = next(step.event for step in record.steps if getattr(step.event, "compaction", None))
+    asked = [step.event for step in record.steps if isinstance(step.event, ModelEvent)]
+    event = next(event for event in asked if event.compaction)
     assert (event.requests, [each.reason for each in event.incidents]) == (2, ["too_large"])
 
 
@@ -270,7 +307,7 @@ async def test_a_refusal_is_remembered() -> None:
     async with engine(model, tools=Tools(look=long), max_steps=12) as haru:
         first = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
         again = await haru.ask("다시요", customer_id="C1", conversation_id=first.conversation_id)
-        record = await haru.store.load(first.conversation_id)
+        record = await record_of(haru, first.conversation_id)
     assert again.steps == 7, "compacted before it was refused again"
     assert {found.recent_chars for found in compactions(record)[1:]} == {None}, "and no more than it takes"
 
@@ -280,7 +317,7 @@ async def test_what_was_refused_before_is_not_sent_again_for_its_recent_results(
     async with engine(model, tools=Tools(look=lambda _: "배송중 " * 1_200)) as haru:
         first = await haru.ask("어디쯤 왔나요?", customer_id="C1")
         again = await haru.ask("다시요", customer_id="C1", conversation_id=first.conversation_id)
-        record = await haru.store.load(first.conversation_id)
+        record = await record_of(haru, first.conversation_id)
     assert (first.steps, again.steps) == (3, 2), "refused once, and never again"
     assert (first.state, again.state) == ("DONE", "DONE")
     assert compactions(record)[-1].refused is None
@@ -292,9 +329,10 @@ async def test_what_cannot_be_made_to_fit_ends_in_a_ticket_after_two_requests() 
     async with engine(model, tools=Tools(look=long)) as haru:
         done = await haru.ask("가" * 2_000, customer_id="C1")
         second = await haru.ask("네?", customer_id="C1", conversation_id=done.conversation_id)
-        record = await haru.store.load(done.conversation_id)
+        record = await record_of(haru, done.conversation_id)
     assert (done.state, done.steps) == ("ESCALATE_TICKET", 1), "there was nothing to cut"
     assert second.state == "ESCALATE_TICKET"
+    assert done.ticket is not None
     assert "too_large" in done.ticket.summary
     assert check_contents(list(_sent_again(record.steps, Limits())[-1])) == []
 
@@ -305,9 +343,10 @@ async def test_a_first_message_that_was_too_large_does_not_spoil_the_conversatio
         first = await haru.ask("가" * 5_000, customer_id="C1")
         second = await haru.ask("네?", customer_id="C1", conversation_id=first.conversation_id)
         third = await haru.ask("고마워요", customer_id="C1", conversation_id=first.conversation_id)
-        record = await haru.store.load(first.conversation_id)
+        record = await record_of(haru, first.conversation_id)
     assert (first.state, second.state, second.steps) == ("ESCALATE_TICKET", "DONE", 2)
     assert (third.state, third.steps) == ("DONE", 1), "it stays cut"
+    assert first.ticket is not None
     assert first.ticket.ticket_id in str(model.requests[-1].contents), "what the customer was told is still there"
     assert check_contents(list(_sent_again(record.steps, Limits())[-1])) == []
 
@@ -318,8 +357,9 @@ async def test_a_second_try_keeps_apart_what_each_model_has_spent() -> None:
     model = ScriptedModel([*looking(5)[:-1], too_large(model="a", usage=Usage(prompt=3)), last])
     async with engine(model, tools=Tools(look=long), max_steps=12) as haru:
         done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
-        record = await haru.store.load(done.conversation_id)
+        record = await record_of(haru, done.conversation_id)
     event = record.steps[-1].event
+    assert isinstance(event, ModelEvent)
     assert (event.requests, event.usage.prompt) == (3, 15)
     assert [(share.model, share.requests, share.usage.prompt) for share in event.shares] == [
         ("a", 1, 3), ("a", 1, 5), ("b", 1, 7),
@@ -327,7 +367,7 @@ async def test_a_second_try_keeps_apart_what_each_model_has_spent() -> None:
 
 
 @pytest.mark.parametrize("limits", [{"max_steps": 6}, {"model_retries": 0}])
-async def test_a_second_try_is_charged_like_a_re_ask(limits) -> None:
+async def test_a_second_try_is_charged_like_a_re_ask(limits: dict[str, Any]) -> None:
     model = Window(8_000, looking(6))
     async with engine(model, tools=Tools(look=long), **{"max_steps": 12, **limits}) as haru:
         done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
@@ -337,10 +377,10 @@ async def test_a_second_try_is_charged_like_a_re_ask(limits) -> None:
 
 async def test_the_same_contents_are_not_sent_again() -> None:
     model = ScriptedModel([*looking(3)[:-1], too_large(), "네."])
-    limits = {"compact_at_tokens": 1, "keep_recent_contents": 1}
+    limits: dict[str, Any] = {"compact_at_tokens": 1, "keep_recent_contents": 1}
     async with engine(model, tools=Tools(look=lambda _: "배송중 " * 60), **limits) as haru:
         done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
-        record = await haru.store.load(done.conversation_id)
+        record = await record_of(haru, done.conversation_id)
     assert compactions(record), "what could be cut was cut before the refusal"
     assert (done.state, done.steps, len(model.requests)) == ("ESCALATE_TICKET", 4, 4)
 
@@ -348,23 +388,23 @@ async def test_the_same_contents_are_not_sent_again() -> None:
 # --------------------------------------------------------------------------- summaries
 
 
-def summarising(*summaries, steps=4):
+def summarising(*summaries: Line, steps: int = 4) -> ScriptedModel:
     """A model that gives these summaries when it is asked for one, and else looks and answers."""
     told, lines = iter(summaries), iter(looking(steps) * 3)
     return ScriptedModel(lambda request: next(told) if request.system == SUMMARISER else next(lines))
 
 
-def asked_for_summary(model):
+def asked_for_summary(model: ScriptedModel) -> list[ModelRequest]:
     return [request for request in model.requests if request.system == SUMMARISER]
 
 
 async def test_a_model_sums_up_where_that_is_chosen() -> None:
     used = answer("HR20260725000은 배송중.", usage=Usage(prompt=70, answer=7, cost_usd=0.5))
     model = summarising(*[used] * 3)
-    pieces = []
+    pieces: list[Step | Piece] = []
     async with engine(model, tools=Tools(look=long), summarise="model", **SMALL) as haru:
         done = await haru.ask("어디쯤 왔나요?", customer_id="C1", watch=pieces.append)
-        record = await haru.store.load(done.conversation_id)
+        record = await record_of(haru, done.conversation_id)
     requests = asked_for_summary(model)
     assert requests
     for request in requests:
@@ -387,12 +427,12 @@ async def test_a_model_sums_up_where_that_is_chosen() -> None:
         (answer("다" * 5_000), "5,000 characters are too long"),
     ],
 )
-async def test_what_is_no_summary_falls_back_to_the_digest_and_is_asked_for_once(failing, why) -> None:
+async def test_what_is_no_summary_falls_back_to_the_digest_and_is_asked_for_once(failing: Line, why: str) -> None:
     model = summarising(failing, steps=3)
     async with engine(model, tools=Tools(look=long), summarise="model", max_steps=20, **SMALL) as haru:
         done = await haru.ask("어디쯤 왔나요?", customer_id="C1")
         await haru.ask("또요", customer_id="C1", conversation_id=done.conversation_id)
-        record = await haru.store.load(done.conversation_id)
+        record = await record_of(haru, done.conversation_id)
     assert len(asked_for_summary(model)) == 1
     found = compactions(record)
     assert len(found) > 1
@@ -405,16 +445,16 @@ async def test_no_summary_is_asked_for_with_the_last_request() -> None:
     model = summarising()
     async with engine(model, tools=Tools(look=long), summarise="model", max_steps=5, model_retries=0, **SMALL) as haru:
         done = await haru.ask("어디쯤 왔나요?", customer_id="C1")
-        record = await haru.store.load(done.conversation_id)
+        record = await record_of(haru, done.conversation_id)
     assert (done.state, done.steps) == ("DONE", 5)
     assert {(each.by, each.failed) for each in compactions(record)} == {("digest", "")}
 
 
 async def test_a_summary_takes_its_time_from_the_run() -> None:
     clock = FakeClock()
-    left = []
+    left: list[float | None] = []
 
-    def line(request):
+    def line(request: ModelRequest) -> Line:
         left.append(request.timeout_s)
         if request.system == SUMMARISER:
             clock.advance(4)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,7 @@ from haru_fsm import Limits
 from haru_fsm.certificate import certify
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import FailureReason, ModelAnswered, ModelFailed, TicketOpened, Usage, executed
-from haru_fsm.models.scripted import ScriptedModel, answer, calls
+from haru_fsm.models.scripted import Line, ScriptedModel, answer, calls
 from haru_fsm.testing.strict import check_contents
 from tests.engine.shopless import Tools, bare, broken, engine, not_done
 
@@ -45,7 +47,9 @@ limits = st.fixed_dictionaries(
     chosen=limits,
 )
 @settings(max_examples=150, deadline=None)
-def test_every_run_ends_once_within_its_certificate(script, does, chosen) -> None:
+def test_every_run_ends_once_within_its_certificate(
+    script: list[Line], does: dict[str, Callable[[str], Any]], chosen: dict[str, Any]
+) -> None:
     async def run() -> None:
         model, tools = ScriptedModel(script), Tools(**does)
         async with engine(model, tools=tools, **chosen) as haru:
@@ -55,7 +59,9 @@ def test_every_run_ends_once_within_its_certificate(script, does, chosen) -> Non
             certificate = certify(haru.app.workflow, limits=haru.app.limits)
 
             assert done.finished
+            assert certificate.transitions.value is not None
             assert len(record.steps) <= certificate.transitions.value
+            assert certificate.model_requests.value is not None
             assert len(model.requests) <= certificate.model_requests.value
             assert done.tool_runs == sum(tools.runs.values()) <= chosen["max_tool_calls"]
             endings = [step for step in record.steps if step.rests]

@@ -10,7 +10,7 @@ import pytest
 
 from haru_fsm.conversation import ResultStatus, executed
 from haru_fsm.errors import JournalDamaged
-from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.models.scripted import Line, ScriptedModel
 from haru_fsm.stores import Outcome
 from haru_fsm.stores.sqlite import SQLiteStore
 from tests.engine.shopless import Tools, broken, engine
@@ -56,7 +56,7 @@ async def test_a_live_fork_that_does_not_share_an_effect_has_its_own() -> None:
 @pytest.mark.parametrize("live", [True, False])
 async def test_damage_of_the_conversation_before_it_is_not_the_fork_s(tmp_path: Path, live: bool) -> None:
     path, tools = tmp_path / "haru.db", Tools()
-    script = [[("look", {"what": "A"})], "배송중입니다.", "네.", [("pay", {"what": "A"})], "확인했습니다."]
+    script: list[Line] = [[("look", {"what": "A"})], "배송중입니다.", "네.", [("pay", {"what": "A"})], "확인했습니다."]
     async with engine(ScriptedModel(script), tools=tools, store=SQLiteStore(path)) as haru:
         first = await haru.ask("A 어디 있어요?", customer_id="C1")
         forked = await haru.fork(first.conversation_id, at=4, live=live)

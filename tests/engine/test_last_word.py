@@ -25,7 +25,7 @@ def looking(request: ModelRequest) -> Any:
 
 
 @pytest.mark.parametrize("limits", [{"max_steps": 3}, {"max_tool_calls": 2, "max_steps": 9}])
-async def test_the_last_request_has_no_tools_and_its_answer_ends_the_run(limits: dict[str, int]) -> None:
+async def test_the_last_request_has_no_tools_and_its_answer_ends_the_run(limits: dict[str, Any]) -> None:
     tools, model = Tools(), ScriptedModel(looking)
     async with engine(model, tools=tools, **LIMITS, **limits) as haru:
         done = await haru.ask("A와 B 어디 있나요?", customer_id="C1")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from haru_fsm.contents import History
-from haru_fsm.conversation import Step, ToolsRequested
+from haru_fsm.conversation import Event, Step, ToolsRequested
 from haru_fsm.models import ModelRequest
 from haru_fsm.models.openai_messages import messages_of
 from haru_fsm.models.openai_request import build_body
 from haru_fsm.models.retrying import Amendment
-from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.models.scripted import Line, ScriptedModel
 from haru_fsm.testing.strict_openai import check_messages, check_request
 from tests.engine.shopless import Tools, engine
 from tests.engine.test_endings import behaviours, limits, replies
@@ -47,7 +48,9 @@ def numbered(reply: Any, given: list[str | None], signed: bool) -> Any:
     hint=hints,
 )
 @settings(max_examples=100, deadline=None)
-def test_every_request_of_a_conversation_is_valid(script, does, chosen, hint) -> None:
+def test_every_request_of_a_conversation_is_valid(
+    script: list[Line], does: dict[str, Callable[[str], Any]], chosen: dict[str, Any], hint: str
+) -> None:
     async def run() -> list[ModelRequest]:
         model = ScriptedModel(script)
         async with engine(model, tools=Tools(**does), **chosen) as haru:
@@ -64,7 +67,7 @@ def test_every_request_of_a_conversation_is_valid(script, does, chosen, hint) ->
 
 @given(st.lists(events, max_size=14), st.sampled_from(["", "하루입니다."]))
 @settings(max_examples=300, deadline=None)
-def test_any_journal_at_all_gives_valid_messages(journal, system) -> None:
+def test_any_journal_at_all_gives_valid_messages(journal: list[Event], system: str) -> None:
     made = History()
     for seq, event in enumerate(journal, 1):
         made = made.fold(Step(seq=seq, run=1, event=event, source="A", state="B"))

@@ -32,7 +32,7 @@ class Mine:
 class Plain(Mine):
     """The same, and not async."""
 
-    def respond(self, _request: ModelRequest) -> Any:  # type: ignore[override]
+    def respond(self, _request: ModelRequest) -> Any:
         return self.gives
 
 

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,7 +65,9 @@ class Insisting:
     ),
 )
 @settings(max_examples=150, deadline=None)
-def test_no_run_makes_more_requests_than_are_certified_and_all_are_counted(wire, chosen) -> None:
+def test_no_run_makes_more_requests_than_are_certified_and_all_are_counted(
+    wire: list[Reply], chosen: dict[str, Any]
+) -> None:
     async def run() -> None:
         limits, clock, replies = Limits(**chosen), FakeClock(), iter(wire)
         models = [Insisting(name, replies, limits, clock) for name in ("first", "second", "strong")]
@@ -74,6 +77,7 @@ def test_no_run_makes_more_requests_than_are_certified_and_all_are_counted(wire,
             costs = replace(Costs.of(haru.app.limits), models=len(models))
             certificate = certify(haru.app.workflow, costs=costs)
         attempts = sum(one.attempts for one in models)
+        assert certificate.http_requests.value is not None
         assert done.steps == attempts <= certificate.http_requests.value
         assert done.usage.total == 10 * attempts
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
+
+import pytest
 
 from haru_fsm import Engine
-from haru_fsm.conversation import FailureReason, ModelFailed, ResultStatus, ToolsExecuted
+from haru_fsm.conversation import FailureReason, ModelFailed, ResultStatus, Ticket, ToolsExecuted
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.stores.sqlite import SQLiteStore
 from tests.engine.shopless import Tools, engine
@@ -62,10 +65,10 @@ async def test_a_day_at_the_counter() -> None:
 
 
 async def test_a_rehearsal_touches_no_desk_but_its_own() -> None:
-    filed = []
+    filed: list[str] = []
 
     class TheirDesk:
-        def open(self, ticket):
+        def open(self, ticket: Ticket) -> Ticket:
             filed.append(ticket.key)
             return ticket
 
@@ -116,7 +119,9 @@ async def test_an_outcome_that_comes_after_its_time_is_written_down() -> None:
     assert entry.outcome.response == {"result": {"paid": "A"}}
 
 
-async def test_an_outcome_that_comes_after_the_engine_was_closed_leaves_the_call_in_doubt(caplog, tmp_path) -> None:
+async def test_an_outcome_that_comes_after_the_engine_was_closed_leaves_the_call_in_doubt(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
     let_go, gone, before = threading.Event(), threading.Event(), set(threading.enumerate())
 
     def slow(what: str) -> dict[str, str]:

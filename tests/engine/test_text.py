@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from haru_fsm.cli.looking import as_object, show_record
 from haru_fsm.cli.wiring import Given
-from haru_fsm.conversation import ResultStatus, executed
+from haru_fsm.conversation import MessageReceived, ResultStatus, executed
 from haru_fsm.errors import SettingsError, StoreError, UnknownConversation
 from haru_fsm.json_safe import json_safe, safe_text
 from haru_fsm.models.scripted import ScriptedModel
@@ -63,7 +63,9 @@ def whole(text: str) -> bool:
 @example("\ud800", None, None, "\x00", "\x00", "\x00", "\x00")
 @example("가", "A", "x" * 3_000_000, "나" * 10_000, "c-1", "m-1", "C1")
 @settings(max_examples=80, deadline=None)
-def test_anything_goes_through_everything(text, argument, result, reply, conversation, message, customer) -> None:
+def test_anything_goes_through_everything(
+    text: str, argument: object, result: object, reply: str, conversation: str, message: str, customer: str
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_through(Path(folder), text, argument, result, reply, (conversation, message, customer)))
 
@@ -92,7 +94,9 @@ async def _through(folder: Path, text: str, argument: Any, result: Any, reply: s
 
         record = await haru.store.load(conversation_id)
         assert record is not None
-        assert record.steps[0].event.text == safe_text(text)
+        first = record.steps[0].event
+        assert isinstance(first, MessageReceived)
+        assert first.text == safe_text(text)
         done = [each for _, call, each in executed(record.steps) if call.name == "pay" and each.ran]
         assert all(each.status in (ResultStatus.DONE, ResultStatus.FAILED) for each in done)
         assert all(check_contents(list(request.contents)) == [] for request in model.requests)
@@ -140,7 +144,7 @@ async def test_what_can_be_no_id_is_refused_by_name(bad: str) -> None:
 
 
 async def test_a_number_of_a_database_is_no_id_yet() -> None:
-    haru = engine(["네."])
+    haru = engine(ScriptedModel(["네."]))
     given: Any = 3
     for how in ({"customer_id": given}, {"customer_id": "C1", "conversation_id": given}):
         with pytest.raises(SettingsError, match="is 3, and has to be a text: '3'"):

@@ -8,13 +8,14 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from haru_fsm import App, Engine, Limits, Workflow, tool
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import Conversation, Ticket, TicketClosed, TicketOpened
+from haru_fsm.conversation import Conversation, Event, Ticket, TicketClosed, TicketOpened
 from haru_fsm.errors import ConversationBusy, ConversationMoved, UnknownTicket
 from haru_fsm.escalating import hand_over
 from haru_fsm.models.scripted import ScriptedModel
@@ -25,7 +26,7 @@ from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.local_http import Answer, Fault, LocalServer, Request
 from haru_fsm.tickets import HELD_NOTICE, HOLDING_NOTICE, TicketDesk, notice
-from tests.engine.shopless import Tools, bare, engine
+from tests.engine.shopless import Tools, Where, bare, engine
 
 FILE = [("create_ticket", {"summary": "환불을 원함"})]
 
@@ -68,7 +69,7 @@ async def test_a_later_run_adds_to_the_open_ticket_once_and_says_so() -> None:
     assert second.ticket == first.ticket == stored.ticket
 
 
-async def test_a_run_that_ends_in_a_ticket_after_a_tool_filed_one_has_that_one(tmp_path) -> None:
+async def test_a_run_that_ends_in_a_ticket_after_a_tool_filed_one_has_that_one(tmp_path: Path) -> None:
     haru = desked([FILE], store=SQLiteStore(tmp_path / "haru.db"))  # the script is over: the model fails
     async with haru:
         run = await haru.ask("환불해 주세요", customer_id="C1")
@@ -80,27 +81,35 @@ async def test_a_run_that_ends_in_a_ticket_after_a_tool_filed_one_has_that_one(t
     assert stored.ticket.ticket_id in run.answer
 
 
-async def test_a_crash_after_the_tool_filed_it_loses_nothing() -> None:
-    haru = desked([FILE, "접수했습니다."])
-    stopped = asyncio.Event()
-    append = haru.store.append
+class Meddled(MemoryStore):
+    """Something else happens just before each write."""
 
-    async def stops(conversation: Any, **place: Any) -> None:
-        if conversation.steps[-1].event.kind in ("tools_executed", "observation_appended"):
+    before: Callable[[Event], Awaitable[object]] | None = None
+
+    async def append(self, conversation: Conversation, **place: Any) -> None:
+        if self.before is not None:
+            await self.before(conversation.steps[-1].event)
+        await super().append(conversation, **place)
+
+
+async def test_a_crash_after_the_tool_filed_it_loses_nothing() -> None:
+    store, stopped = Meddled(), asyncio.Event()
+    haru = desked([FILE, "접수했습니다."], store=store)
+
+    async def stops(event: Event) -> None:
+        if event.kind in ("tools_executed", "observation_appended"):
             stopped.set()
             await asyncio.Event().wait()
-        await append(conversation, **place)
 
-    haru.store.append = stops  # type: ignore[method-assign]
+    store.before = stops
     asking = asyncio.create_task(haru.ask("환불해 주세요", customer_id="C1", conversation_id="c-1"))
     await stopped.wait()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    next_process = desked(["접수했습니다."], store=haru.store)
-    haru.store.append = append  # type: ignore[method-assign]
-    run = await next_process.resume("c-1")
-    (stored,) = await haru.store.tickets()
+    store.before = None
+    run = await desked(["접수했습니다."], store=store).resume("c-1")
+    (stored,) = await store.tickets()
     assert (run.answer, run.ticket, stored.notes) == ("접수했습니다.", stored.ticket, ())
 
 
@@ -122,17 +131,16 @@ async def test_a_persons_reply_is_what_the_customer_reads_under_an_id_of_its_own
 
 
 async def test_a_message_at_the_same_moment_does_not_lose_a_persons_reply() -> None:
-    async with engine(ScriptedModel([])) as haru:
+    store, came = Meddled(), list[Run]()
+    async with engine(ScriptedModel([]), store=store) as haru:
         failed = await haru.ask("환불은요?", customer_id="C1", conversation_id="c-1")
         assert failed.ticket is not None
-        append, came = haru.store.append, list[Run]()
 
-        async def too_late(conversation: Any, **place: Any) -> None:
-            if isinstance(conversation.steps[-1].event, TicketClosed) and not came:
+        async def too_late(event: Event) -> None:
+            if isinstance(event, TicketClosed) and not came:
                 came.append(await haru.ask("여보세요?", customer_id="C1", conversation_id="c-1"))
-            await append(conversation, **place)
 
-        haru.store.append = too_late  # type: ignore[method-assign]
+        store.before = too_late
         closed = await haru.close_ticket(failed.ticket.ticket_id, "환불해 드렸습니다.")
         assert (closed.answer, closed.run_id) == ("환불해 드렸습니다.", "c-1/2")
         with pytest.raises(UnknownTicket):
@@ -140,14 +148,15 @@ async def test_a_message_at_the_same_moment_does_not_lose_a_persons_reply() -> N
 
 
 async def test_a_ticket_that_cannot_be_closed_for_nobody_has_moved_it_is_not_tried_for_ever() -> None:
-    async with engine(ScriptedModel([])) as haru:
+    store = Meddled()
+    async with engine(ScriptedModel([]), store=store) as haru:
         failed = await haru.ask("환불은요?", customer_id="C1", conversation_id="c-1")
         assert failed.ticket is not None
 
-        async def refuses(conversation: Any, **place: Any) -> None:
+        async def refuses(_event: Event) -> None:
             raise ConversationMoved("another worker has it")
 
-        haru.store.append = refuses  # type: ignore[method-assign]
+        store.before = refuses
         with pytest.raises(ConversationMoved):
             await haru.close_ticket(failed.ticket.ticket_id, "네")
 
@@ -216,7 +225,9 @@ FAULTS: dict[str, tuple[Fault | int | None, ...]] = {
 
 
 @pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS)
-async def test_a_desk_that_fails_after_storing_has_one_ticket_and_the_customer_reads_its_number(faults) -> None:
+async def test_a_desk_that_fails_after_storing_has_one_ticket_and_the_customer_reads_its_number(
+    faults: tuple[Fault | int | None, ...],
+) -> None:
     office = Office(*faults)
     with LocalServer(office.answer) as server:
         haru = desked([], desk=HttpDesk(server.base_url), tool_timeout_s=0.5)
@@ -256,21 +267,20 @@ class Down:
 async def test_while_the_desk_is_down_nobody_waits_for_it_and_who_comes_next_is_told() -> None:
     desk = Down()
     haru = desked([], desk=desk)
-    one = {"customer_id": "C1", "conversation_id": "c-1", "message_id": "m1"}
-    two = {**one, "message_id": "m2"}
-    waiting = await haru.ask("하나", **one)
+    where = Where(customer_id="C1", conversation_id="c-1")
+    waiting = await haru.ask("하나", **where, message_id="m1")
     async with asyncio.timeout(30):
-        again = await haru.ask("하나", **one)
+        again = await haru.ask("하나", **where, message_id="m1")
         assert (again.finished, again.answer, again.run_id) == (False, HOLDING_NOTICE, waiting.run_id)
         assert again.reply_id == waiting.reply_id
         with pytest.raises(ConversationBusy, match="ticket desk"):
-            await haru.ask("둘", **two)
+            await haru.ask("둘", **where, message_id="m2")
         record = await haru.store.load("c-1")
         assert record is not None
         assert [step.event.kind for step in record.steps[2:]] == ["resumed", "resumed"], "one for each who came"
         desk.there = True
-        assert (await haru.ask("둘", **two)).run_id == "c-1/2"
-        ended = await haru.ask("하나", **one)
+        assert (await haru.ask("둘", **where, message_id="m2")).run_id == "c-1/2"
+        ended = await haru.ask("하나", **where, message_id="m1")
         assert ended.ticket is not None
         assert ended.reply_id != waiting.reply_id, "a channel must not drop the number for the notice before it"
 
@@ -278,15 +288,15 @@ async def test_while_the_desk_is_down_nobody_waits_for_it_and_who_comes_next_is_
 async def test_the_notice_of_a_run_that_waits_for_the_desk_is_not_told_for_another_message() -> None:
     desk = Down()
     haru = desked([], desk=desk)
-    one = {"customer_id": "C1", "conversation_id": "c-1", "message_id": "m1"}
+    where = Where(customer_id="C1", conversation_id="c-1")
     desk.there = True
-    ended = await haru.ask("하나", **one)
+    ended = await haru.ask("하나", **where, message_id="m1")
     desk.there = False
-    await haru.ask("둘", **{**one, "message_id": "m2"})
+    await haru.ask("둘", **where, message_id="m2")
     async with asyncio.timeout(30):
         with pytest.raises(ConversationBusy):
-            await haru.ask("셋", **{**one, "message_id": "m3"})
-        assert await haru.ask("하나", **one) == ended
+            await haru.ask("셋", **where, message_id="m3")
+        assert await haru.ask("하나", **where, message_id="m1") == ended
 
 
 async def test_a_message_that_is_kept_stays_so_while_the_desk_is_down() -> None:
@@ -300,15 +310,15 @@ async def test_a_message_that_is_kept_stays_so_while_the_desk_is_down() -> None:
 
     haru, desk = desked([[("wipe", {"what": "A"})]]), Down()
     haru = Engine(haru.app.with_tools(wiping), model=haru.model, store=haru.store, desk=desk, clock=haru.clock)
-    two = {"customer_id": "C1", "conversation_id": "c-1", "message_id": "m2"}
-    await haru.ask("하나", **{**two, "message_id": "m1"})
-    kept = await haru.ask("둘", **two)
+    where = Where(customer_id="C1", conversation_id="c-1")
+    await haru.ask("하나", **where, message_id="m1")
+    kept = await haru.ask("둘", **where, message_id="m2")
     assert (await haru.deny("c-1", "2.0")).answer == HOLDING_NOTICE
     async with asyncio.timeout(30):
-        again = await haru.ask("둘", **two)
+        again = await haru.ask("둘", **where, message_id="m2")
         assert (again.answer, again.reply_id) == (HELD_NOTICE, kept.reply_id)
         desk.there = True
-        assert (await haru.ask("둘", **two)).run_id == "c-1/2"
+        assert (await haru.ask("둘", **where, message_id="m2")).run_id == "c-1/2"
 
 
 class Brief:

@@ -46,6 +46,12 @@ async def paused_conversations(app: Path, db: Path) -> list[str]:
     return [run.conversation_id for run in runs]
 
 
+def line(approver: subprocess.Popen[str]) -> str:
+    """What it says next."""
+    assert approver.stdout is not None
+    return approver.stdout.readline()
+
+
 async def test_of_two_approvers_at_once_exactly_one_counts(tmp_path: Path) -> None:
     app, db, log = wiping_app(tmp_path), tmp_path / "haru.db", tmp_path / "wiped"
     conversations = await paused_conversations(app, db)
@@ -60,12 +66,11 @@ async def test_of_two_approvers_at_once_exactly_one_counts(tmp_path: Path) -> No
         )
         for name in ("kim", "lee")
     ]
-    assert [approver.stdout.readline() for approver in approvers] == ["ready\n"] * 2
+    assert [line(approver) for approver in approvers] == ["ready\n"] * 2
     for conversation in conversations:
         for approver in approvers:
-            approver.stdin.write(f"{conversation}\n")
-            approver.stdin.flush()
-        told = [json.loads(approver.stdout.readline()) for approver in approvers]
+            print(conversation, file=approver.stdin, flush=True)
+        told = [json.loads(line(approver)) for approver in approvers]
         assert sorted(each["counted"] for each in told) == [False, True], told
         [loser] = [each["error"] for each in told if not each["counted"]]
         assert loser in ("ConversationMoved", "ConversationBusy", "UnknownCall")

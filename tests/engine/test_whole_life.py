@@ -42,7 +42,7 @@ from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.stores import Outcome, Record, StoredTicket
 from haru_fsm.stores.sqlite import SQLiteStore
-from haru_fsm.testing.crashes import Crashed, Crasher, CrashingStore, CrashPoint
+from haru_fsm.testing.crashes import Crashed, Crasher, CrashingStore, CrashPoint, Place
 from haru_fsm.testing.strict import check_contents
 from tests.engine.shopless import bare
 
@@ -65,9 +65,11 @@ replies = st.lists(
     max_size=4,
 )
 which = st.integers(0, 50)
-places = [("write", number) for number in range(1, 7)] + [("effect", 1), ("effect", 2)]
+places: list[tuple[Place, int]] = [("write", number) for number in range(1, 7)] + [("effect", 1), ("effect", 2)]
 deaths = st.none() | st.builds(
-    lambda place, when: CrashPoint(*place, when), st.sampled_from(places), st.sampled_from(["after", "before"])
+    lambda place, when: CrashPoint(place[0], place[1], when),
+    st.sampled_from(places),
+    st.sampled_from(["after", "before"]),
 )
 
 
@@ -266,7 +268,8 @@ class WholeLife(RuleBasedStateMachine):
         if doubt is not None:
             status = ResultStatus.DONE if done else ResultStatus.NOT_DONE
             outcome = Outcome(status=status, response={"result": "looked up"}, by="person")
-            self.process(lambda engine: engine.settle(*doubt, outcome))
+            conversation, call = doubt
+            self.process(lambda engine: engine.settle(conversation, call, outcome))
 
     @precondition(lambda self: self.path.exists())
     @rule(number=which, death=deaths)
@@ -404,8 +407,9 @@ class WholeLife(RuleBasedStateMachine):
             assert not held_messages(record.steps), "a message that was kept has had its run"
             doubt = any(entry.outcome is None for entry in record.ledger.values())
             answered = isinstance(record.steps[-1].event, ModelAnswered)
-            executed = [s for s in record.steps if s.run == record.steps[-1].run and isinstance(s.event, ToolsExecuted)]
-            doubted = any(r.status is ResultStatus.IN_DOUBT for s in executed for r in s.event.results)
+            last = [s.event for s in record.steps if s.run == record.steps[-1].run]
+            executed = [event for event in last if isinstance(event, ToolsExecuted)]
+            doubted = any(r.status is ResultStatus.IN_DOUBT for event in executed for r in event.results)
             assert not (doubt and answered and doubted), "what is in doubt ends with a person"
 
     def everything_moves_whole(self) -> None:

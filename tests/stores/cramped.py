@@ -11,13 +11,14 @@ import resource
 import sys
 from pathlib import Path
 
+from haru_fsm import Run
 from haru_fsm.errors import StoreError
-from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.models.scripted import Line, ScriptedModel
 from haru_fsm.stores.sqlite import SQLiteStore
 from tests.engine.shopless import Tools, engine
 
 LARGE = "가" * 400_000
-SCRIPT = [[("pay", {"what": "A"})], [("look", {"what": "B"})], "끝났습니다."]
+SCRIPT: list[Line] = [[("pay", {"what": "A"})], [("look", {"what": "B"})], "끝났습니다."]
 BALLAST = 1_800_000
 FILE_BYTES = 700_000
 
@@ -44,6 +45,7 @@ async def main(folder: Path, how: str) -> None:
     after = engine(ScriptedModel(SCRIPT[2:]), tools=tools, store=SQLiteStore(folder / "haru.db"))
     async with after:
         (run,) = await after.resume_all()
+        assert isinstance(run, Run)
         record = await after.store.load("c-1")
         assert record is not None
     told = {"error": error, "before": before, "answer": run.answer, "paid": tools.runs["pay(A)"]}
