@@ -7,6 +7,7 @@ import random
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -147,7 +148,7 @@ def test_a_kept_claim_is_not_doubted(guard: Guard) -> None:
 
 
 @pytest.mark.parametrize("limits", [{}, {"final_answer_without_tools": True, "token_budget": 900, "max_steps": 2}])
-def test_the_default_tables_guards_keep_their_claims(limits: dict) -> None:
+def test_the_default_tables_guards_keep_their_claims(limits: dict[str, Any]) -> None:
     assert broken_claims(bare(Limits(**limits)).workflow) == ()
 
 

@@ -79,7 +79,8 @@ def test_a_slow_tool_is_part_of_the_worst_case(haru: Haru, empty: Path) -> None:
         text = delivery.read_text("utf-8")
         assert "CARRIER_TIMEOUT_S = 3.0" in text
         delivery.write_text(text.replace("CARRIER_TIMEOUT_S = 3.0", f"CARRIER_TIMEOUT_S = {carrier_s}"), "utf-8")
-        return haru("check", "--app", app, "--json").json["certificate"]["seconds"]["value"]
+        worst: float = haru("check", "--app", app, "--json").json["certificate"]["seconds"]["value"]
+        return worst
 
     assert seconds("slow", 100) - seconds("quick", 3) == 40 * (100 - 10), "each of the 40 calls may be the slowest"
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,9 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from haru_fsm.conversation import (
+    JSON,
     Answer,
+    Event,
     HistoryAdopted,
     MessageReceived,
     ObservationAppended,
@@ -19,6 +23,8 @@ from haru_fsm.conversation import (
     TicketClosed,
     ToolResult,
     ToolsExecuted,
+    ToolsRequested,
+    Trip,
     Usage,
 )
 from haru_fsm.guards import (
@@ -46,22 +52,22 @@ from haru_fsm.guards.thoughts import similar
 from haru_fsm.models.scripted import answer, calls
 
 
-def journal(*events, run: int = 1) -> list[Step]:
+def journal(*events: Event, run: int = 1) -> list[Step]:
     return [Step(seq=seq, run=run, event=event, source="AWAIT_MODEL", state="X") for seq, event in enumerate(events, 1)]
 
 
-def memo_of(guard: Guard, steps) -> object:
+def memo_of(guard: Guard, steps: Iterable[Step]) -> object:
     memo = guard.initial()
     for step in steps:
         memo = guard.fold(memo, step)
     return memo
 
 
-def judged(guard: Guard, steps, event):
+def judged(guard: Guard, steps: Iterable[Step], event: Event) -> Trip | None:
     return guard.judge(memo_of(guard, steps), event)
 
 
-def exchange(name: str, args: dict, result: object, **facts):
+def exchange(name: str, args: JSON, result: object, **facts: Any) -> list[Event]:
     """A request for one call, and its result."""
     done = ToolResult(position=0, status=facts.pop("status", ResultStatus.DONE), response={"result": result}, **facts)
     return [calls((name, args)), ToolsExecuted(results=(done,)), ObservationAppended()]
@@ -85,7 +91,8 @@ reply = st.builds(
 @pytest.mark.parametrize("guard", BUDGETS, ids=lambda guard: guard.name)
 @given(replies=st.lists(reply, min_size=5, max_size=9))
 @settings(max_examples=60, deadline=None)
-def test_a_claimed_limit_is_kept_against_any_history(guard: Guard, replies) -> None:
+def test_a_claimed_limit_is_kept_against_any_history(guard: Guard, replies: list[ToolsRequested]) -> None:
+    assert guard.limit is not None
     memo, tripped = guard.initial(), False
     for count, event in enumerate(replies, 1):
         trip = guard.judge(memo, event)
@@ -168,7 +175,7 @@ def test_the_third_identical_call_with_the_same_observation_trips() -> None:
 @pytest.mark.parametrize(
     "same", [{"page": 1.0, "q": " 주문  조회 "}, {"q": unicodedata.normalize("NFD", "주문 조회"), "page": 1}]
 )
-def test_key_order_number_form_spacing_and_normal_form_do_not_hide_a_repeat(same: dict) -> None:
+def test_key_order_number_form_spacing_and_normal_form_do_not_hide_a_repeat(same: JSON) -> None:
     steps = journal(*exchange("f", {"page": 1, "q": "주문 조회"}, 0), *exchange("f", same, 0))
     assert judged(RepeatedCall(3), steps, calls(("default_api.f", same)))
 
@@ -209,7 +216,9 @@ def test_a_refusal_is_no_observation() -> None:
 
 def test_a_note_of_ours_does_not_make_an_observation_new() -> None:
     plain, noted = exchange("f", {}, 1), exchange("f", {}, 1)
-    result = noted[1].results[0].model_copy(update={"response": {"result": 1, "note": "a fallback"}})
+    executed = noted[1]
+    assert isinstance(executed, ToolsExecuted)
+    result = executed.results[0].model_copy(update={"response": {"result": 1, "note": "a fallback"}})
     noted[1] = ToolsExecuted(results=(result,))
     assert judged(RepeatedCall(3), journal(*plain, *noted), calls(("f", {})))
 
@@ -242,12 +251,12 @@ def test_only_the_last_thoughts_count() -> None:
     assert judged(SimilarThoughts(), steps[:3], calls(("f", {}), text="같은 생각입니다"))
 
 
-def refused(*wanted: tuple[str, dict]) -> list:
+def refused(*wanted: tuple[str, JSON]) -> list[Event]:
     """A reply whose calls were refused."""
     return [calls(*wanted), ObservationAppended(refusals=dict.fromkeys(range(len(wanted)), "no"))]
 
 
-def rounds(*letters: str, times: int) -> list:
+def rounds(*letters: str, times: int) -> list[Event]:
     """So many rounds of these calls, each of which always brings the same."""
     return [event for _ in range(times) for letter in letters for event in exchange(letter, {}, letter)]
 
@@ -281,7 +290,7 @@ def test_a_cycle_longer_than_what_is_remembered_cannot_be_asked_for() -> None:
         CallCycle(1, 4)
 
 
-def varied(*limits: int, result: object = "[]", **facts) -> list:
+def varied(*limits: int, result: object = "[]", **facts: Any) -> list[Event]:
     """The same query with other limits, always with the same result."""
     query = "select name from orders where state = 'open' limit"
     return [event for n in limits for event in exchange("query", {"sql": f"{query} {n}"}, result, **facts)]
@@ -294,7 +303,7 @@ def test_the_same_observation_under_nearly_the_same_arguments_is_no_progress() -
 
 
 @pytest.mark.parametrize("nothing", [[], {}, None, {"orders": []}, {"items": [], "total": 0}, {"page": {"rows": []}}])
-def test_nothing_is_nothing_however_it_is_wrapped(nothing) -> None:
+def test_nothing_is_nothing_however_it_is_wrapped(nothing: object) -> None:
     pages = [
         event for page in range(1, 4) for event in exchange("list_orders", {"customer": "C-77", "page": page}, nothing)
     ]
@@ -361,7 +370,7 @@ def test_a_model_that_listens_begins_anew_and_is_told_once_more() -> None:
     assert judged(NudgedInVain(2), journal(*twice, *refused(("new", {}))), calls(("new", {})))
 
 
-def turned_down(limit: int) -> list:
+def turned_down(limit: int) -> list[Event]:
     return [varied(limit)[0], ObservationAppended(refusals={0: "no"})]
 
 
@@ -419,7 +428,7 @@ def test_true_words_about_tickets_are_shown(text: str) -> None:
     ],
     ids=["a late outcome", "a person's reply", "an adopted history"],
 )
-def test_a_number_that_came_from_outside_is_known_whatever_brought_it(before: list, said: dict) -> None:
+def test_a_number_that_came_from_outside_is_known_whatever_brought_it(before: list[Event], said: JSON) -> None:
     known = answer("교환 접수번호는 EX-123 입니다.", **said)
     assert judged(UnfoundedTicketClaim(), journal(*before), known) is None
     unknown = answer("접수번호 EX-999 입니다.", **said)
@@ -498,7 +507,7 @@ def test_a_deed_of_which_a_reading_tells_is_shown(before: list, deed: str) -> No
     ],
     ids=["an effect", "a person", "another loop"],
 )
-def test_a_deed_of_which_somebody_may_have_told_is_shown(before: list, deed: str) -> None:
+def test_a_deed_of_which_somebody_may_have_told_is_shown(before: list[Event], deed: str) -> None:
     steps = journal(MessageReceived(text="취소해 주세요"), *before, MessageReceived(text="됐나요?"))
     assert judged(UnfoundedTicketClaim(), steps, answer(deed)) is None
 

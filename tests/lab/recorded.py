@@ -23,7 +23,8 @@ def line(letters: str, *, success: bool = True, **labels: Any) -> dict[str, Any]
     """A run that makes the call of each letter, which always brings the same; `!` stands for something new."""
     turns: list[dict[str, Any]] = [{"role": "user", "text": "?"}]
     for place, letter in enumerate(letters):
-        turns += turn(letter, place if letter == "!" else letter, **({"n": place} if letter == "!" else {}))
+        new: dict[str, Any] = {"n": place} if letter == "!" else {}
+        turns += turn(letter, place if letter == "!" else letter, **new)
     return {"turns": turns, "success": success, **labels}
 
 

@@ -82,7 +82,9 @@ def test_live_runs_say_how_each_setting_ends_them(tmp_path: Path, capsys: pytest
         ("", "no recordings"),
     ],
 )
-def test_a_file_that_is_no_experiment_is_told(tmp_path: Path, text: str, told: str, capsys) -> None:
+def test_a_file_that_is_no_experiment_is_told(
+    tmp_path: Path, text: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (path := tmp_path / "plan.toml").write_text(text, encoding="utf-8")
     assert main(["experiment", str(path), "--app", str(ROOT)]) == 2
     assert told in capsys.readouterr().err
@@ -102,7 +104,7 @@ def test_a_file_that_is_no_experiment_is_told(tmp_path: Path, text: str, told: s
     ],
 )
 def test_sources_without_data_say_what_to_do(
-    tmp_path: Path, sources: str, told: list[str], capsys, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sources: str, told: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.jsonl").write_text("", encoding="utf-8")
@@ -119,7 +121,7 @@ def test_sources_without_data_say_what_to_do(
 def test_without_matplotlib_it_is_said_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     file = str(plan(tmp_path, PLAN))
     assert main(["experiment", file, "--app", str(ROOT)]) == 2
     assert "--no-plot" in capsys.readouterr().err

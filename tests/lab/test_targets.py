@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Never
 
 import pytest
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def no_store(url: str):
+def no_store(url: str) -> Never:
     raise AssertionError(url)
 
 

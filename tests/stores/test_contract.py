@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haru_fsm import leases
-from haru_fsm.conversation import ModelFailed, ResultStatus, TicketClosed, TicketOpened
+from haru_fsm.conversation import Conversation, ModelFailed, ResultStatus, TicketClosed, TicketOpened
 from haru_fsm.errors import ConversationMoved, StoreError
 from haru_fsm.models.scripted import answer
 from haru_fsm.stores import Outcome, Started, Store
@@ -30,7 +30,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 async def put(
-    store: Store, conversation, *, expected: int = 0, owner: str | None = "me", over: str | None = None
+    store: Store, conversation: Conversation, *, expected: int = 0, owner: str | None = "me", over: str | None = None
 ) -> None:
     await store.append(conversation, expected_seq=expected, owner=owner, over=over, lease_s=15)
 
@@ -231,7 +231,9 @@ JSON_VALUES = st.recursive(
 
 @given(value=JSON_VALUES, text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_json_and_any_text_come_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, value, text) -> None:
+def test_any_json_and_any_text_come_back_as_they_were(
+    tmp_path_factory: pytest.TempPathFactory, value: object, text: str
+) -> None:
     async def there_and_back() -> None:
         store = SQLiteStore(tmp_path_factory.mktemp("db") / "haru.db")
         try:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from haru_fsm.conversation import ModelFailed, TicketOpened
+from haru_fsm.conversation import Conversation, ModelFailed, TicketOpened
 from haru_fsm.errors import ConversationMoved, StoreError
 from haru_fsm.stores.sqlite import SQLiteStore
 from tests.tables import SMALL, a_ticket, received, stepped
@@ -20,7 +20,7 @@ from tests.tables import SMALL, a_ticket, received, stepped
 FATES = st.sampled_from(["moves", "stale", "its ticket is taken", "files a ticket"])
 
 
-def _next(name: str, fate: str):
+def _next(name: str, fate: str) -> tuple[Conversation, int]:
     """A conversation's next append, and the step that it says it goes on from."""
     first = received(name)
     if fate in ("moves", "stale"):
@@ -34,7 +34,9 @@ def _next(name: str, fate: str):
 
 @given(st.lists(FATES, min_size=2, max_size=12))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_write_that_fails_takes_nothing_of_its_neighbours(tmp_path_factory, fates: list[str]) -> None:
+def test_a_write_that_fails_takes_nothing_of_its_neighbours(
+    tmp_path_factory: pytest.TempPathFactory, fates: list[str]
+) -> None:
     asyncio.run(_together(tmp_path_factory.mktemp("together") / "haru.db", fates))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.errors import ConversationMoved, SettingsError, StoreError
 from haru_fsm.models.scripted import answer, calls
-from haru_fsm.stores import Store
+from haru_fsm.stores import Store, StoredTicket
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.transfer import export, import_lines, verify
@@ -30,6 +31,8 @@ from tests.tables import SMALL, a_ticket, received
 
 FIRST = a_ticket()
 SECOND = a_ticket(key="c-1/2", ticket_id="HT-0000000002")
+Story = list[tuple[Ticket | None, tuple[Event, ...]]]
+"""Tickets that tools filed, each with the events after it."""
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -39,7 +42,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await made.aclose()
 
 
-async def exported(parts: list[tuple[Ticket | None, tuple[Event, ...]]]) -> tuple[MemoryStore, list[str]]:
+async def exported(parts: Story) -> tuple[MemoryStore, list[str]]:
     """A store in which this happened, a ticket that a tool filed before the events after it; and its export."""
     old, conversation = MemoryStore(), received()
     await moved(old, conversation, 0)
@@ -70,7 +73,7 @@ def closed(ticket: Ticket) -> tuple[Event, ...]:
     return TicketClosed(ticket_id=ticket.ticket_id, reply="처리했습니다.", at=9.0), again
 
 
-STORIES = {
+STORIES: dict[str, Story] = {
     "one after the other": [(None, (*opened(FIRST), *closed(FIRST), *opened(SECOND)))],
     "a tool's, then one of the engine": [(FIRST, (*by_tool(FIRST), *closed(FIRST), *opened(SECOND)))],
     "a tool's, then a tool's": [(FIRST, (*by_tool(FIRST), *closed(FIRST))), (SECOND, by_tool(SECOND))],
@@ -96,7 +99,7 @@ async def test_a_conversation_comes_with_all_its_tickets(store: Store, story: st
     assert by_number(await store.tickets()) == by_number(await old.tickets())
 
 
-def by_number(tickets):
+def by_number(tickets: Iterable[StoredTicket]) -> list[StoredTicket]:
     return sorted(tickets, key=lambda stored: stored.ticket.ticket_id)
 
 
@@ -116,7 +119,7 @@ class Raced(MemoryStore):
         super().__init__()
         self.first = first
 
-    async def append(self, conversation, **more) -> None:  # type: ignore[override]
+    async def append(self, conversation: Conversation, **more: Any) -> None:
         if conversation.seq:
             await super().append(self.first or conversation, **more)
         await super().append(conversation, **more)

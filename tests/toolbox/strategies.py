@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
+from types import GenericAlias
 from typing import Annotated, Any, Literal
 
 from hypothesis import strategies as st
@@ -112,9 +113,11 @@ OBJECTS = (
 
 def _larger(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
     return st.one_of(
-        inner.map(lambda each: Typed(list[each.hint], st.lists(each.values, max_size=3))),  # type: ignore[name-defined]
+        inner.map(lambda each: Typed(GenericAlias(list, each.hint), st.lists(each.values, max_size=3))),
         inner.map(lambda each: Typed(each.hint | None, st.none() | each.values)),
-        inner.map(lambda each: Typed(dict[str, each.hint], st.dictionaries(texts, each.values, max_size=3))),  # type: ignore[name-defined]
+        inner.map(
+            lambda each: Typed(GenericAlias(dict, (str, each.hint)), st.dictionaries(texts, each.values, max_size=3))
+        ),
     )
 
 

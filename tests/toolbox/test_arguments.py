@@ -193,9 +193,15 @@ def test_a_name_that_nobody_can_tell_from_the_right_one_is_the_right_one(spelled
     assert result.arguments == {"주문번호": "HR1", "쪽": 2}
     assert "쪽 was written in other characters that look the same." in result.repairs
     both = made.prepare({"주문번호": "HR1", "쪽": 1, spelled: 2})
-    assert isinstance(both, Refused) if effect else both.arguments["쪽"] == 1, "which one is meant is not guessed"
     twice = made.prepare({"주문번호": "HR1", spelled: 2, f" {spelled}": 3})
-    assert isinstance(twice, Refused) if effect else "쪽" not in twice.arguments
+    if effect:
+        assert isinstance(both, Refused), "which one is meant is not guessed"
+        assert isinstance(twice, Refused)
+    else:
+        assert isinstance(both, Prepared)
+        assert both.arguments["쪽"] == 1, "which one is meant is not guessed"
+        assert isinstance(twice, Prepared)
+        assert "쪽" not in twice.arguments
 
 
 # --------------------------------------------------------------------------- explanations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from haru_fsm.toolbox.threads import Job, Threads
 
@@ -117,7 +118,7 @@ def test_many_jobs_from_many_threads_are_all_done_once() -> None:
 
     def submit(start: int) -> None:
         for number in range(start, start + 200):
-            threads.submit(lambda number=number: note(number))  # type: ignore[misc]
+            threads.submit(partial(note, number))
 
     callers = [threading.Thread(target=submit, args=(start,)) for start in range(0, 1_000, 200)]
     for caller in callers:
