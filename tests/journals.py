@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hypothesis import strategies as st
 
 from haru_fsm.contents import History
 from haru_fsm.conversation import (
+    JSON,
+    Event,
     FailureReason,
     HistoryAdopted,
     MessageReceived,
@@ -36,7 +40,7 @@ RESULTS = st.builds(
 )
 
 
-def _call(name, id_, args, signature):
+def _call(name: str, id_: str | None, args: JSON, signature: str | None) -> JSON:
     call = {"name": name, **({"id": id_} if id_ else {}), **({"args": args} if args else {})}
     return {"functionCall": call, **({"thoughtSignature": signature} if signature else {})}
 
@@ -104,7 +108,7 @@ JOURNALS = st.one_of(
 )
 
 
-def journaled(events) -> list[Step]:
+def journaled(events: Iterable[Event]) -> list[Step]:
     """The events as steps; an outcome that is settled belongs to a call that is in doubt, if there is one."""
     history, steps = History(), []
     for seq, event in enumerate(events, 1):

@@ -7,17 +7,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from haru_fsm.adoption import repaired
+from haru_fsm.conversation import JSON
 from haru_fsm.errors import SettingsError
 from haru_fsm.testing.strict import check_contents
 
 USER = {"role": "user", "parts": [{"text": "안녕하세요"}]}
 
 
-def call(name: str, id_: str | None = None) -> dict:
+def call(name: str, id_: str | None = None) -> JSON:
     return {"functionCall": {"name": name, **({"id": id_} if id_ else {})}}
 
 
-def response(name: str, id_: str | None = None) -> dict:
+def response(name: str, id_: str | None = None) -> JSON:
     return {"functionResponse": {"name": name, "response": {"result": 1}, **({"id": id_} if id_ else {})}}
 
 
@@ -40,14 +41,14 @@ contents = st.fixed_dictionaries(
 
 @given(st.lists(contents, max_size=8))
 @settings(max_examples=400, deadline=None)
-def test_any_history_becomes_valid(history) -> None:
+def test_any_history_becomes_valid(history: list[JSON]) -> None:
     mended, _ = repaired(history)
     assert check_contents([*mended, USER]) == []
 
 
 @given(st.lists(contents, max_size=8))
 @settings(max_examples=200, deadline=None)
-def test_a_repaired_history_is_left_alone(history) -> None:
+def test_a_repaired_history_is_left_alone(history: list[JSON]) -> None:
     mended, _ = repaired(history)
     assert repaired(mended) == (mended, ())
 
@@ -76,7 +77,7 @@ anything = st.recursive(
 @example([{"role": "model", "parts": [{"functionCall": {"name": 3, "id": 7}, "thoughtSignature": "?"}]}])
 @example([{"parts": {"thoughtSignature": b"", "role": False}}])
 @settings(max_examples=600, deadline=None)
-def test_whatever_a_checkpoint_holds_is_refused_by_name_or_becomes_valid(checkpoint) -> None:
+def test_whatever_a_checkpoint_holds_is_refused_by_name_or_becomes_valid(checkpoint: object) -> None:
     try:
         mended, _ = repaired(checkpoint)
     except SettingsError as error:
@@ -87,7 +88,7 @@ def test_whatever_a_checkpoint_holds_is_refused_by_name_or_becomes_valid(checkpo
 
 
 @pytest.mark.parametrize("checkpoint", ["{", "", b"[]", {"history": []}, {}, None, 3, True])
-def test_what_is_no_list_of_turns_is_refused_by_name(checkpoint) -> None:
+def test_what_is_no_list_of_turns_is_refused_by_name(checkpoint: object) -> None:
     """A text or a dictionary would otherwise be gone through letter by letter, key by key."""
     with pytest.raises(SettingsError, match="no list of turns"):
         repaired(checkpoint)

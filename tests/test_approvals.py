@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from haru_fsm.approvals import Approvals, Asked, expired
-from haru_fsm.conversation import ApprovalDecided, ApprovalRequested, Awaited, Step, ToolsRequested
+from haru_fsm.conversation import ApprovalDecided, ApprovalRequested, Awaited, Event, Step, ToolsRequested
 
 NOW, TTL_S = 1000.0, 60.0
 words = st.text("ab2.\x1f가", max_size=3)
@@ -16,7 +16,7 @@ arguments = st.sampled_from(["{}", '{"a":1}', '{"a":2}', '{"a":"1"}'])
 asked = st.builds(Asked, st.just(0), words, words, arguments, words)
 
 
-def steps(*events) -> list[Step]:
+def steps(*events: Event) -> list[Step]:
     return [Step(seq=seq, run=1, event=event, source="X", state="X") for seq, event in enumerate(events, 1)]
 
 

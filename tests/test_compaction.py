@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +12,9 @@ from pydantic import TypeAdapter
 from haru_fsm.compaction import LEFT_OUT, Room, plan, shorter, transcript, with_summary
 from haru_fsm.contents import BLOCKED_LINE, History, written_at
 from haru_fsm.conversation import (
+    JSON,
     Compaction,
+    Event,
     FailureReason,
     MessageReceived,
     ModelEvent,
@@ -37,7 +41,7 @@ ROOMS = st.builds(
 EXAMPLES = settings(max_examples=150, deadline=None)
 
 
-def folded(steps, history: History | None = None) -> History:
+def folded(steps: Iterable[Step], history: History | None = None) -> History:
     history = history or History()
     for step in steps:
         history = history.fold(step)
@@ -52,13 +56,13 @@ def size(history: History) -> int:
     return sum(map(size_of, history.contents))
 
 
-def compacted_on_the_way(events, room: Room) -> list[Step]:
+def compacted_on_the_way(events: Iterable[Event], room: Room) -> list[Step]:
     """The journal of an engine that makes its history shorter before every request where that is worth it."""
     history, steps = History(), []
     for step in journaled(events):
         found = planned(history, room) if isinstance(step.event, ModelEvent) else None
-        more = {"event": step.event.model_copy(update={"compaction": found})} if found is not None else {}
-        steps.append(step._replace(**more))
+        event = step.event if found is None else step.event.model_copy(update={"compaction": found})
+        steps.append(step._replace(event=event))
         history = history.fold(steps[-1])
     return steps
 
@@ -68,7 +72,7 @@ def compacted_on_the_way(events, room: Room) -> list[Step]:
 
 @given(JOURNALS, ROOMS)
 @EXAMPLES
-def test_what_is_left_is_valid_and_shorter(events, room) -> None:
+def test_what_is_left_is_valid_and_shorter(events: list[Event], room: Room) -> None:
     history = folded(journaled(events))
     found = planned(history, room)
     if found is None:
@@ -82,7 +86,7 @@ def test_what_is_left_is_valid_and_shorter(events, room) -> None:
 
 @given(JOURNALS, ROOMS)
 @EXAMPLES
-def test_messages_and_doubts_stay_as_they_are(events, room) -> None:
+def test_messages_and_doubts_stay_as_they_are(events: list[Event], room: Room) -> None:
     history = folded(journaled(events))
     found = planned(history, room)
     if found is None:
@@ -101,7 +105,7 @@ def test_messages_and_doubts_stay_as_they_are(events, room) -> None:
 
 @given(JOURNALS, ROOMS)
 @EXAMPLES
-def test_recent_contents_and_calls_that_stay_are_not_touched(events, room) -> None:
+def test_recent_contents_and_calls_that_stay_are_not_touched(events: list[Event], room: Room) -> None:
     history = folded(journaled(events))
     found = planned(history, room)
     if found is None:
@@ -119,7 +123,7 @@ def test_recent_contents_and_calls_that_stay_are_not_touched(events, room) -> No
 
 @given(JOURNALS, ROOMS)
 @EXAMPLES
-def test_what_was_cut_is_not_cut_again(events, room) -> None:
+def test_what_was_cut_is_not_cut_again(events: list[Event], room: Room) -> None:
     history = folded(journaled(events))
     found = planned(history, room)
     if found is not None and room.recent_chars is None:
@@ -128,7 +132,7 @@ def test_what_was_cut_is_not_cut_again(events, room) -> None:
 
 @given(JOURNALS, ROOMS)
 @EXAMPLES
-def test_who_reads_the_journal_later_has_the_same_contents(events, room) -> None:
+def test_who_reads_the_journal_later_has_the_same_contents(events: list[Event], room: Room) -> None:
     steps = compacted_on_the_way(events, room)
     read = [TypeAdapter(Step).validate_python(step.written()) for step in steps]
     now, later = folded(steps), folded(read)
@@ -140,7 +144,7 @@ def test_who_reads_the_journal_later_has_the_same_contents(events, room) -> None
 
 @given(JOURNALS, ROOMS)
 @EXAMPLES
-def test_every_request_on_the_way_is_valid_and_never_longer_than_without(events, room) -> None:
+def test_every_request_on_the_way_is_valid_and_never_longer_than_without(events: list[Event], room: Room) -> None:
     short, whole = History(), History()
     for step in compacted_on_the_way(events, room):
         short, whole = short.fold(step), whole.fold(_without(step))
@@ -166,7 +170,7 @@ def _without(step: Step) -> Step:
     ),
 )
 @EXAMPLES
-def test_a_plan_of_another_version_breaks_nothing(events, foreign) -> None:
+def test_a_plan_of_another_version_breaks_nothing(events: list[Event], foreign: Compaction) -> None:
     history = folded(journaled(events)).compacted(foreign)
     assert not history.contents or check_contents(list(history.request())) == []
 
@@ -190,7 +194,7 @@ ANSWERED = [
         pytest.param(3, (0, 1), id="a call after a turn of the model"),
     ],
 )
-def test_what_would_break_the_history_is_not_carried_out(digested, kept) -> None:
+def test_what_would_break_the_history_is_not_carried_out(digested: int, kept: tuple[int, ...]) -> None:
     foreign = Compaction(until=5, digested=digested, kept=kept, record=record(["asked: 1"], [], 100))
     assert list(shorter(ANSWERED, foreign)[0]) == ANSWERED
 
@@ -198,7 +202,7 @@ def test_what_would_break_the_history_is_not_carried_out(digested, kept) -> None
 # --------------------------------------------------------------------------- the order of things
 
 
-def group(number: int, chars: int = 1_000):
+def group(number: int, chars: int = 1_000) -> list[JSON]:
     return [
         {"role": "model", "parts": [{"functionCall": {"name": "look", "id": f"i{number}", "args": {"page": number}}}]},
         {
@@ -208,8 +212,8 @@ def group(number: int, chars: int = 1_000):
     ]
 
 
-def conversation(groups: int, chars: int = 1_000):
-    said = [{"role": "user", "parts": [{"text": "주문 HR20260725002 좀 봐 주세요"}]}]
+def conversation(groups: int, chars: int = 1_000) -> list[JSON]:
+    said: list[JSON] = [{"role": "user", "parts": [{"text": "주문 HR20260725002 좀 봐 주세요"}]}]
     return said + [content for number in range(groups) for content in group(number, chars)]
 
 
@@ -272,7 +276,7 @@ def test_after_a_refusal_recent_results_are_cut_as_well() -> None:
 
 def test_after_a_refusal_the_first_turn_is_cut_unless_it_is_the_latest_message() -> None:
     picture = {"inlineData": {"mimeType": "image/png", "data": "A" * 40_000}}
-    contents = [
+    contents: list[JSON] = [
         {"role": "user", "parts": [{"text": "가" * 20_000}, {"text": "짧은 글"}, picture]},
         {"role": "model", "parts": [{"text": "네"}]},
         {"role": "user", "parts": [{"text": "또"}]},
@@ -366,7 +370,7 @@ def test_a_full_record_loses_its_oldest_lines_and_no_id() -> None:
 
 @given(st.recursive(st.one_of(st.integers(), st.text()), lambda inner: st.lists(inner, max_size=9), max_leaves=80))
 @settings(max_examples=200, deadline=None)
-def test_a_note_is_never_longer_and_is_its_own_note(value) -> None:
+def test_a_note_is_never_longer_and_is_its_own_note(value: object) -> None:
     for response in ({"result": value}, {"error": str(value)}, {"status": value, "more": 1}):
         short = shortened(response)
         assert size_of(short) <= size_of(response)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from haru_fsm.contents import BLOCKED_LINE, BLOCKED_RESULT, History
 from haru_fsm.conversation import (
     ApprovalRequested,
     Awaited,
+    Event,
     FailureReason,
     HistoryAdopted,
     MessageReceived,
@@ -22,6 +25,7 @@ from haru_fsm.conversation import (
     TicketOpened,
     ToolResult,
     ToolsExecuted,
+    Trip,
 )
 from haru_fsm.models.scripted import answer, calls
 from haru_fsm.testing.strict import check_contents
@@ -29,8 +33,8 @@ from tests.journals import journaled
 from tests.tables import SMALL, a_ticket, received, stepped
 
 
-def history(steps, **more) -> History:
-    made = History(**more)
+def history(steps: Iterable[Step], output_chars: int = 20_000) -> History:
+    made = History(output_chars=output_chars)
     for step in steps:
         made = made.fold(step)
     return made
@@ -74,7 +78,7 @@ events = st.one_of(
 
 @given(st.lists(events, max_size=14))
 @settings(max_examples=400, deadline=None)
-def test_any_journal_at_all_gives_valid_contents(journal) -> None:
+def test_any_journal_at_all_gives_valid_contents(journal: list[Event]) -> None:
     made = History()
     for seq, event in enumerate(journal, 1):
         made = made.fold(Step(seq=seq, run=1, event=event, source="A", state="B"))
@@ -121,12 +125,14 @@ def test_responses_echo_name_and_id_in_the_order_of_the_calls() -> None:
 def test_a_blocked_message_is_not_sent_again_and_stays_in_the_journal() -> None:
     conversation = SMALL.advance(received(text="차단될 말"), ModelFailed(reason=FailureReason.PROMPT_BLOCKED))
     assert history(conversation.steps).contents[0]["parts"] == [{"text": BLOCKED_LINE}]
-    assert conversation.steps[0].event.text == "차단될 말"
+    message = conversation.steps[0].event
+    assert isinstance(message, MessageReceived)
+    assert message.text == "차단될 말"
 
 
 def test_an_answer_that_the_customer_did_not_read_is_not_in_the_history() -> None:
     steps = list(SMALL.advance(received(), answer("티켓 T-1을 접수했습니다.")).steps)
-    trip = {"guard": "x", "figure": 1, "limit": 0, "because": ""}
+    trip = Trip(guard="x", figure=1, limit=0, because="")
     steps[-1] = steps[-1]._replace(trip=trip, rests=False)
     steps.append(
         Step(seq=3, run=1, event=TicketOpened(ticket=a_ticket(), notice="HT-0000000001"), source="A", state="B")
@@ -137,7 +143,7 @@ def test_an_answer_that_the_customer_did_not_read_is_not_in_the_history() -> Non
 def test_an_answer_that_a_guarded_row_lets_rest_is_in_the_history() -> None:
     """`when=Not(...)` trips where nothing is wrong: the customer reads that answer."""
     steps = list(SMALL.advance(received(), answer("곧 도착합니다.")).steps)
-    trip = {"guard": "not (InDoubt())", "figure": 0, "limit": 0, "because": ""}
+    trip = Trip(guard="not (InDoubt())", figure=0, limit=0, because="")
     steps[-1] = steps[-1]._replace(trip=trip, rests=True)
     assert history(steps).contents[-1] == {"role": "model", "parts": [{"text": "곧 도착합니다."}]}
 
@@ -263,13 +269,16 @@ def test_long_results_are_cut_for_the_model_and_whole_in_the_journal() -> None:
     response = history(conversation.steps, output_chars=500).contents[-1]["parts"][0]["functionResponse"]["response"]
     assert len(response["result"]) < 500
     assert "note" in response
-    assert len(conversation.steps[2].event.results[0].response["result"]) == 5000
+    executed = conversation.steps[2].event
+    assert isinstance(executed, ToolsExecuted)
+    assert len(executed.results[0].response["result"]) == 5000
 
 
 def test_repairs_are_told_beside_the_result() -> None:
     conversation = stepped(received(), "ok")
     steps = list(conversation.steps)
     event = steps[2].event
+    assert isinstance(event, ToolsExecuted)
     repaired = event.results[0].model_copy(update={"repairs": ("page: '2' was read as 2.",)})
     steps[2] = steps[2]._replace(event=event.model_copy(update={"results": (repaired,)}))
     response = history(steps).contents[-1]["parts"][0]["functionResponse"]["response"]

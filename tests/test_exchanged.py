@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from haru_fsm import App, Run
 from haru_fsm.conversation import ModelFailed, Usage
-from haru_fsm.models import ModelRequest
+from haru_fsm.models import Model, ModelOutcome, ModelRequest
 from haru_fsm.models.cassette import CassetteModel, Recorder
 from haru_fsm.models.fallback import FallbackModel
-from haru_fsm.models.scripted import ScriptedModel, answer, calls
+from haru_fsm.models.scripted import Line, ScriptedModel, answer, calls
 from haru_fsm.models.two_tier import TwoTierModel
 from haru_fsm.replaying import replay
+from haru_fsm.stores import Store
 from haru_fsm.stores.memory import MemoryStore
 from tests.engine.shopless import Tools, engine
 from tests.engine.test_compacting import SMALL, long, looking, summarising, too_large
@@ -21,31 +25,40 @@ USED = Usage(prompt=100, cached=10, answer=5, cost_usd=0.25)
 SUMMARISED = {**SMALL, "summarise": "model", "max_steps": 20}
 
 
-def fallback():
+def fallback() -> FallbackModel:
     first = ScriptedModel(
         [ModelFailed(reason="server", model="a", usage=USED), calls(("look", {"what": "A"}), model="a", usage=USED)]
     )
-    second = [calls(("look", {"what": "B"}), model="b", usage=USED), answer("b", model="b", usage=USED)]
+    second: list[ModelOutcome] = [
+        calls(("look", {"what": "B"}), model="b", usage=USED),
+        answer("b", model="b", usage=USED),
+    ]
     return FallbackModel([first, ScriptedModel([*second, answer("once more", model="b")])])
 
 
-def two_tier():
-    cheap = [calls(("look", {"what": "A"}), model="a", usage=USED), *[answer("draft", model="a", usage=USED)] * 2]
-    strong = [answer("final", model="b", usage=USED), ModelFailed(reason="server", model="b", usage=USED)]
+def two_tier() -> TwoTierModel:
+    cheap: list[ModelOutcome] = [
+        calls(("look", {"what": "A"}), model="a", usage=USED),
+        *[answer("draft", model="a", usage=USED)] * 2,
+    ]
+    strong: list[ModelOutcome] = [
+        answer("final", model="b", usage=USED),
+        ModelFailed(reason="server", model="b", usage=USED),
+    ]
     return TwoTierModel(ScriptedModel(cheap), ScriptedModel(strong))
 
 
-def summaries(*said):
+def summaries(*said: Line) -> Callable[[], ScriptedModel]:
     return lambda: summarising(*said * 9)
 
 
-def refused_at(*requests):
+def refused_at(*requests: int) -> Callable[[], ScriptedModel]:
     """A model that refuses these of its requests as too large."""
 
-    def made():
+    def made() -> ScriptedModel:
         lines, count = iter(looking(4) * 3), [0]
 
-        def line(request):
+        def line(request: ModelRequest) -> Line:
             count[0] += 1
             return too_large(model="g") if count[0] in requests else next(lines)
 
@@ -54,7 +67,7 @@ def refused_at(*requests):
     return made
 
 
-STORIES = {
+STORIES: dict[str, tuple[Callable[[], Model], dict[str, Any]]] = {
     "one model": (lambda: ScriptedModel(looking(2) * 2), {}),
     "another stood in": (fallback, {}),
     "another rewrote the answer": (two_tier, {}),
@@ -68,8 +81,9 @@ STORIES = {
 MESSAGES = ("어디쯤 왔나요?", "또 하나요.")
 
 
-async def played(model, limits, store):
-    runs, known = [], None
+async def played(model: Model, limits: dict[str, Any], store: Store) -> tuple[list[Run], App]:
+    runs: list[Run] = []
+    known = None
     async with engine(model, store=store, tools=Tools(look=long), **limits) as haru:
         for message in MESSAGES:
             runs.append(await haru.ask(message, customer_id="C1", conversation_id=known))
@@ -85,6 +99,7 @@ async def test_what_a_replay_saves_plays(story: str, tmp_path: Path) -> None:
     assert {run.state for run in runs} == {"DONE"}, "this story is worth telling"
     file = tmp_path / "c.jsonl"
     record = await store.load(runs[0].conversation_id)
+    assert record is not None
     assert replay(app, record, Recorder(file).note).identical
     once_more, _ = await played(CassetteModel(file), limits, again)
     for was, now in zip(runs, once_more, strict=True):

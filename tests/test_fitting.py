@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 
 from haru_fsm import Limits
 from haru_fsm.contents import History
-from haru_fsm.conversation import Compaction, MessageReceived, Step, Usage
+from haru_fsm.conversation import Compaction, Event, MessageReceived, Step, Usage
 from haru_fsm.fitting import room_after_refusal, room_for, threshold, tokens_per_byte
 from haru_fsm.models.scripted import answer
 from haru_fsm.models.windows import window_of
@@ -17,14 +19,14 @@ from tests.journals import JOURNALS, journaled
 KOREAN = "주문하신 상품은 지금 옥천 허브를 지나 내일 도착할 예정입니다. " * 40
 
 
-def told(*events) -> History:
+def told(*events: Event) -> History:
     history = History()
     for seq, event in enumerate(events, 1):
         history = history.fold(Step(seq=seq, run=1, event=event, source="A", state="B"))
     return history
 
 
-def asked(text: str, **more) -> History:
+def asked(text: str, **more: Any) -> History:
     return told(MessageReceived(text=text), answer("네.", **more))
 
 
@@ -38,7 +40,7 @@ def asked(text: str, **more) -> History:
         ({"max_input_tokens": 1_000, "compact_at_tokens": 30}, "gemini-flash-latest", 30),
     ],
 )
-def test_the_threshold_is_a_share_of_the_window(limits, model, tokens) -> None:
+def test_the_threshold_is_a_share_of_the_window(limits: dict[str, Any], model: str, tokens: float | None) -> None:
     assert threshold(Limits(**limits), model) == tokens
 
 
@@ -60,7 +62,7 @@ def test_the_threshold_is_a_share_of_the_window(limits, model, tokens) -> None:
         ("gpt-5-mini + o3", 100_000),
     ],
 )
-def test_windows_are_known_by_family(name, tokens) -> None:
+def test_windows_are_known_by_family(name: str, tokens: int | None) -> None:
     assert window_of(name) == tokens
 
 
@@ -84,7 +86,7 @@ def test_korean_is_counted_as_the_provider_counts_it() -> None:
         {"usage": Usage()},
     ],
 )
-def test_what_is_no_count_of_one_prompt_teaches_nothing(more) -> None:
+def test_what_is_no_count_of_one_prompt_teaches_nothing(more: dict[str, Any]) -> None:
     assert asked(KOREAN, **more).counted is None
 
 
@@ -96,7 +98,7 @@ def test_the_prompt_of_a_summary_is_not_the_prompt() -> None:
 
 
 @pytest.mark.parametrize("prompt", [1, 10**9])
-def test_nonsense_is_not_believed(prompt) -> None:
+def test_nonsense_is_not_believed(prompt: int) -> None:
     assert 1 / 16 <= tokens_per_byte(asked(KOREAN, usage=Usage(prompt=prompt)), 0) <= 1
 
 
@@ -124,7 +126,7 @@ def test_a_refusal_teaches_the_window() -> None:
 
 @given(JOURNALS)
 @settings(max_examples=150, deadline=None)
-def test_the_size_is_kept_without_measuring_the_whole(events) -> None:
+def test_the_size_is_kept_without_measuring_the_whole(events: list[Event]) -> None:
     history = told(*(step.event for step in journaled(events)))
     real = sum(map(size_of, history.contents))
     assert abs(history.size - real) <= 60 * (1 + len(history.contents)) + real // 10

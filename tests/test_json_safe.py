@@ -38,12 +38,12 @@ anything = st.recursive(
 
 
 @given(proper)
-def test_proper_json_comes_back_equal(value):
+def test_proper_json_comes_back_equal(value: object) -> None:
     assert json_safe(value) == value
 
 
 @given(anything)
-def test_whatever_comes_out_every_json_parser_reads(value):
+def test_whatever_comes_out_every_json_parser_reads(value: object) -> None:
     safe = json_safe(value)
     text = json.dumps(safe, allow_nan=False, ensure_ascii=False)
     assert json.loads(text.encode("utf-8")) == safe
@@ -65,11 +65,11 @@ def test_whatever_comes_out_every_json_parser_reads(value):
         ([10**5000], [hex(10**5000)]),
     ],
 )
-def test_what_is_no_json_becomes_the_nearest_that_is(value, safe):
+def test_what_is_no_json_becomes_the_nearest_that_is(value: object, safe: object) -> None:
     assert json_safe(value) == safe
 
 
-def test_nesting_without_end_is_cut():
+def test_nesting_without_end_is_cut() -> None:
     deep: object = "bottom"
     for _ in range(2000):
         deep = [deep]
@@ -79,5 +79,5 @@ def test_nesting_without_end_is_cut():
     assert (safe, depth) == (TOO_DEEP, MAX_DEPTH)
 
 
-def test_text_with_a_proper_emoji_is_untouched():
+def test_text_with_a_proper_emoji_is_untouched() -> None:
     assert safe_text("문 앞에 놓아주세요 👍🏽") == "문 앞에 놓아주세요 👍🏽"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from haru_fsm.conversation import Answer, MessageReceived, ModelAnswered, ToolsRequested
+from haru_fsm.conversation import Answer, Conversation, MessageReceived, ModelAnswered, ToolsRequested
 from haru_fsm.errors import NoTransition, WorkflowError
 from haru_fsm.guards import AllOf, AnyOf, Not, Nudged, RepeatedCall, StepBudget
 from haru_fsm.machine import Row, Workflow, events_of
@@ -97,7 +97,7 @@ def test_a_guard_is_not_asked_about_events_that_it_cannot_judge() -> None:
 def test_work_says_which_events_it_gives() -> None:
     assert [event.__name__ for event in events_of(ask)] == ["ModelAnswered", "ToolsRequested", "ModelFailed"]
 
-    def silent(conversation, services):
+    def silent(conversation: Conversation, services: object):  # type: ignore[no-untyped-def]
         return answer("")
 
     with pytest.raises(WorkflowError, match="does not say which events it gives"):

@@ -29,16 +29,16 @@ from haru_fsm.conversation import (
     Usage,
 )
 from haru_fsm.execution import Ledger
+from haru_fsm.machine import CHANGED
 from haru_fsm.models import ModelRequest
 from haru_fsm.models.cassette import CassetteModel, Recorder
-from haru_fsm.models.scripted import ScriptedModel, answer, calls
+from haru_fsm.models.scripted import Line, ScriptedModel, answer, calls
 from haru_fsm.replaying import Difference, Replay, replay
 from haru_fsm.services import Services
 from haru_fsm.stores import Outcome, Record
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.tickets import StoreDesk, draft, notice
-from haru_fsm.worker import CHANGED
 from tests.engine.shopless import Tools, broken, engine, not_done
 
 
@@ -66,7 +66,7 @@ def difference(now: App, record: Record) -> Difference:
     return again.difference
 
 
-LOOKS = [[("look", {"what": "A"})], [("look", {"what": "B"})], "A와 B 모두 배송중입니다."]
+LOOKS: list[Line] = [[("look", {"what": "A"})], [("look", {"what": "B"})], "A와 B 모두 배송중입니다."]
 
 
 # --------------------------------------------------------------------------- the same
@@ -150,7 +150,7 @@ async def _left_unfinished(haru: Engine, conversation_id: str) -> None:
 
 async def test_a_long_story_comes_out_the_same() -> None:
     """Tickets, a person's reply, a doubt that was settled, a rehearsal, a history that was taken over."""
-    script = [
+    script: list[Line] = [
         [("pay", {"what": "A"})], "잘 모르겠습니다.", [("pay", {"what": "A"})], "결제되었습니다.",
         ModelFailed(reason="server"), *LOOKS,
     ]  # fmt: skip
@@ -158,7 +158,7 @@ async def test_a_long_story_comes_out_the_same() -> None:
         first = await haru.ask("결제", customer_id="C1", conversation_id="c-1")
         assert first.ticket is not None
         call = (await stored_as(haru, "c-1")).steps[1].seq
-        await haru.settle("c-1", f"{call}.0", Outcome(status="done", response={"result": "paid"}, by="person"))  # type: ignore[arg-type]
+        await haru.settle("c-1", f"{call}.0", Outcome(status="done", response={"result": "paid"}, by="person"))
         await haru.close_ticket(first.ticket.ticket_id, "확인했습니다.")
         await haru.ask("됐나요?", customer_id="C1", conversation_id="c-1")
         await haru.ask("그럼 이건요?", customer_id="C1", conversation_id="c-1")
@@ -291,7 +291,7 @@ async def test_a_higher_limit_goes_on_where_it_had_stopped() -> None:
 async def test_a_compacted_history_is_compacted_as_it_was(tmp_path: Path) -> None:
     """Under whatever limits it is replayed: what the model read then is what it has answered."""
     lines: list[Any] = [[("look", {"what": f"{number} " + "x" * 900})] for number in range(6)]
-    script = [*lines, "다 봤습니다."]
+    script: list[Line] = [*lines, "다 봤습니다."]
     async with engine(ScriptedModel(script), compact_at_tokens=400, keep_recent_contents=2) as haru:
         record = await stored(haru, "다 찾아 주세요")
     assert any(isinstance(step.event, ToolsRequested) and step.event.compaction for step in record.steps)
@@ -510,7 +510,7 @@ async def test_a_history_that_the_api_would_refuse() -> None:
 
 async def test_a_stored_conversation_becomes_a_cassette(tmp_path: Path) -> None:
     """Two runs with a ticket between them; played in another conversation, which has a ticket of its own."""
-    script = [*LOOKS[:1], ModelFailed(reason="server"), "번호는 위에 있습니다."]
+    script: list[Line] = [*LOOKS[:1], ModelFailed(reason="server"), "번호는 위에 있습니다."]
     async with engine(ScriptedModel(script)) as haru:
         record = await stored(haru, "어디 있나요?", "접수 번호가 뭐였죠?")
     file = tmp_path / "c.jsonl"

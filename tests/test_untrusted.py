@@ -14,6 +14,7 @@ from haru_fsm import NotDone, tool
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.untrusted import MESSAGE_MARK, RESULT_MARK, looks_like_instructions, marked_message, marked_result
+from tests.conftest import ROOT
 from tests.engine.shopless import Tools, engine
 
 ATTEMPTS = [
@@ -63,8 +64,6 @@ def test_what_customers_say_every_day_is_not(text: str) -> None:
 
 
 def test_the_data_of_the_shop_is_not() -> None:
-    from tests.shop.opening import ROOT
-
     for file in (ROOT / "data").glob("*.json"):
         assert not looks_like_instructions(file.read_text("utf-8")), file
 

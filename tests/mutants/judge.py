@@ -187,10 +187,11 @@ async def judge_races(folder: Path) -> None:
     async with Engine(app, model=ScriptedModel([[PAY], "네."]), store=Rival(), clock=FakeClock()) as engine:
         await engine.ask("결제해 주세요", customer_id="C1")
     require(not tools.runs, "a tool ran under somebody else's claim")
-    async with Engine(app, model=ScriptedModel([[LOOK], [PAY], "네."]), store=MemoryStore(), clock=FakeClock()) as one:
+    model = ScriptedModel([[LOOK], [PAY], "네."])
+    async with Engine(app, model=model, store=MemoryStore(), clock=FakeClock()) as one:
         first = await one.ask("확인해 주세요", customer_id="C1")
         before = tools.runs.copy()
-        one.model._line = ScriptedModel([[("pay", {"what": "Z"})], "네."])._line  # type: ignore[attr-defined]
+        model._line = ScriptedModel([[("pay", {"what": "Z"})], "네."])._line
         await one.fork(first.conversation_id, at=4)
         require(tools.runs["pay(Z)"] == before["pay(Z)"], "a rehearsal acted")
     for store in (MemoryStore(), SQLiteStore(folder / "races.db")):
