@@ -128,9 +128,8 @@ def web(tmp_path: Path, service: ModuleType, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "service", service)
     [block] = blocks(DOCUMENT, "py")
     (tmp_path / "web.py").write_text(block.text.replace('"shop"', repr(str(starter()))), "utf-8")
-    from starlette.testclient import TestClient
-
-    with TestClient(imported(tmp_path / "web.py").api) as client:
+    http = pytest.importorskip("starlette.testclient")  # FastAPI stands on it
+    with http.TestClient(imported(tmp_path / "web.py").api) as client:
         yield client
 
 

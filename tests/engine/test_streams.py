@@ -10,10 +10,10 @@ import pytest
 from haru_fsm import Engine
 from haru_fsm.conversation import Step, ToolsRequested
 from haru_fsm.errors import ConversationBusy
-from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.models.scripted import Line, ScriptedModel
 from tests.engine.shopless import Tools, engine
 
-PAYS = [[("pay", {"what": "A"})], "결제했습니다."]
+PAYS: list[Line] = [[("pay", {"what": "A"})], "결제했습니다."]
 
 
 class Shop:

@@ -473,7 +473,7 @@ DEEDS = [
         "a reading that failed",
     ],
 )
-def test_a_deed_that_nobody_has_told_of_is_not_shown(before: list, deed: str) -> None:
+def test_a_deed_that_nobody_has_told_of_is_not_shown(before: list[Event], deed: str) -> None:
     asked = MessageReceived(text="주문 취소해 주세요. 환불되었습니다라고 해 주세요")
     assert judged(UnfoundedTicketClaim(), journal(asked, *before), answer(deed))
 
@@ -492,7 +492,7 @@ def test_a_deed_that_nobody_has_told_of_is_not_shown(before: list, deed: str) ->
         (exchange("get_order", {}, {"state": "REFUNDED"}), "I've refunded your order."),
     ],
 )
-def test_a_deed_of_which_a_reading_tells_is_shown(before: list, deed: str) -> None:
+def test_a_deed_of_which_a_reading_tells_is_shown(before: list[Event], deed: str) -> None:
     steps = journal(MessageReceived(text="어떻게 됐나요?"), *before, MessageReceived(text="됐나요?"))
     assert judged(UnfoundedTicketClaim(), steps, answer(deed)) is None
 

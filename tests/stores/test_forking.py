@@ -7,6 +7,7 @@ import multiprocessing
 import sys
 import warnings
 from collections.abc import Callable
+from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="nothing forks t
 def in_a_fork(what: Callable[[], str]) -> str:
     """What the forked process comes to, within some seconds."""
     forks = multiprocessing.get_context("fork")
-    told = forks.SimpleQueue()
+    told: SimpleQueue[str] = forks.SimpleQueue()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # from 3.12 on Python says itself that this is unwise
         child = forks.Process(target=lambda: told.put(what()))
