@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from haru_fsm import Engine, errors
 from haru_fsm.models.scripted import ScriptedModel
@@ -128,8 +129,7 @@ def web(tmp_path: Path, service: ModuleType, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "service", service)
     [block] = blocks(DOCUMENT, "py")
     (tmp_path / "web.py").write_text(block.text.replace('"shop"', repr(str(starter()))), "utf-8")
-    http = pytest.importorskip("starlette.testclient")  # FastAPI stands on it
-    with http.TestClient(imported(tmp_path / "web.py").api) as client:
+    with TestClient(imported(tmp_path / "web.py").api) as client:
         yield client
 
 
