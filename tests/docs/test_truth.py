@@ -136,6 +136,13 @@ def test_links_and_named_modules_exist(document: str) -> None:
         assert (ROOT / path).exists(), f"{document}: {path}"
 
 
+def test_every_part_of_the_engine_is_in_the_house() -> None:
+    house = " ".join(cell for row in table("docs/design.md", "| part | is |") for cell in row)
+    told = set(re.findall(r"haru_fsm/(\w+)", house))
+    real = {path.stem for path in (ROOT / "haru_fsm").iterdir() if path.suffix in ("", ".py")}
+    assert {part for part in real if not part.startswith("_")} <= told
+
+
 @pytest.mark.parametrize("document", documents())
 def test_no_paths_of_a_machine(document: str) -> None:
     assert not re.search(r"/(?:work|tmp|home|Users|root)/", text_of(document))
