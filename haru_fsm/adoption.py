@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any
 
-from haru_fsm.conversation import JSON, content_calls
+from haru_fsm.conversation import JSON
 from haru_fsm.errors import SettingsError
 from haru_fsm.json_safe import json_safe
 from haru_fsm.models.gemini_parts import is_base64
+from haru_fsm.pairing import paired
 
 CAMEL = {
     "function_call": "functionCall",
@@ -27,9 +29,7 @@ CAMEL = {
     "code_execution_result": "codeExecutionResult",
 }
 ABOUT_DATA = frozenset({"thought", "thoughtSignature", "partMetadata"})
-MODEL_ROLES = frozenset({"model", "assistant"})
-LOST = "The result of this call was lost before this conversation was taken over."
-BEGINNING = "(이전 대화에서 이어집니다.)"
+MODEL_ROLES = ("model", "assistant")
 
 
 def repaired(contents: object) -> tuple[tuple[JSON, ...], tuple[str, ...]]:
@@ -44,16 +44,8 @@ def repaired(contents: object) -> tuple[tuple[JSON, ...], tuple[str, ...]]:
             "each with a role and parts."
         )
     repairs: dict[str, None] = {}
-    turns: list[JSON] = []
-    for number, content in enumerate(contents):
-        turn = _turn(content, repairs)
-        if turn is None:
-            repairs[f"content {number} is {_kind(content)} and was left out"] = None
-            continue
-        for mend in _take(turns, turn, number):
-            repairs[mend] = None
-    _answer_open_calls(turns, repairs)
-    return tuple(turns), tuple(repairs)
+    turns = [turn for number, content in enumerate(contents) for turn in _turns(number, content, repairs)]
+    return tuple(paired(turns, repairs)), tuple(repairs)
 
 
 def beside_text(turn: JSON) -> tuple[JSON, ...]:
@@ -66,21 +58,32 @@ def _kind(value: object) -> str:
     return "nothing" if value is None else f"of type {type(value).__name__}"
 
 
-def _turn(content: Any, repairs: dict[str, None]) -> JSON | None:
-    """One content in REST spelling, its parts without empty ones; None for what is none."""
+def _turns(number: int, content: Any, repairs: dict[str, None]) -> Iterator[JSON]:
+    """One content in REST spelling, of the user or of the model; responses are turns of their own, and the user's."""
     content = _plain(content)
     if isinstance(content, str):
-        return {"role": "user", "parts": [{"text": content}] if content else []}
+        content = {"role": "user", "parts": [content]}
     if not isinstance(content, Mapping):
-        return None
+        repairs[f"content {number} is {_kind(content)} and was left out"] = None
+        return
     parts = content.get("parts") or content.get("content") or []
-    listed = parts if isinstance(parts, list | tuple) else [parts]
-    role = content.get("role")
-    spelled = [_part(part, repairs) for part in listed]
-    return {
-        "role": role if isinstance(role, str) and role else "user",
-        "parts": [part for part in spelled if _has_data(part)],
-    }
+    spelled = [_part(part, repairs) for part in (parts if isinstance(parts, list | tuple) else [parts])]
+    role = _role(content.get("role"), repairs)
+    kept = [part for part in spelled if _has_data(part)]
+    if not kept:
+        repairs["a content without parts was left out"] = None
+    if role == "user" and any("functionCall" in part for part in kept):
+        repairs["a call in a user turn was left out"] = None
+        kept = [part for part in kept if "functionCall" not in part]
+    for responds, run in groupby(kept, key=lambda part: "functionResponse" in part):
+        yield {"role": "user" if responds else role, "parts": list(run)}
+
+
+def _role(said: object, repairs: dict[str, None]) -> str:
+    role = "model" if said in MODEL_ROLES else "user"
+    if isinstance(said, str) and said not in ("", role):
+        repairs[f"role {said!r} became {role!r}"] = None
+    return role
 
 
 def _plain(value: Any) -> Any:
@@ -96,9 +99,11 @@ def _part(part: Any, repairs: dict[str, None]) -> JSON:
         repairs[f"a part was {_kind(part)} and was left out"] = None
         return {}
     spelled = {CAMEL.get(key, key): value for key, value in part.items() if value is not None}
+    if "thoughtSignature" in spelled:
+        spelled["thoughtSignature"] = _on_the_wire(spelled["thoughtSignature"])
+    if isinstance(inline := spelled.get("inlineData"), Mapping):
+        spelled["inlineData"] = {key: _on_the_wire(value) for key, value in inline.items()}
     signature = spelled.get("thoughtSignature")
-    if isinstance(signature, bytes):
-        signature = spelled["thoughtSignature"] = base64.urlsafe_b64encode(signature).decode()
     if signature is not None and not is_base64(signature):
         repairs["a thought signature that is none was left out"] = None
         del spelled["thoughtSignature"]
@@ -114,6 +119,11 @@ def _part(part: Any, repairs: dict[str, None]) -> JSON:
     return safe
 
 
+def _on_the_wire(value: Any) -> Any:
+    """Bytes as they go over the wire, whatever they are the bytes of."""
+    return base64.urlsafe_b64encode(value).decode() if isinstance(value, bytes) else value
+
+
 def _call(call: Mapping[str, Any]) -> JSON:
     """A call as the API wants it: with a name, and with an object as arguments where there are any."""
     named = {key: value for key, value in call.items() if value is not None}
@@ -127,82 +137,3 @@ def _call(call: Mapping[str, Any]) -> JSON:
 def _has_data(part: Mapping[str, Any]) -> bool:
     data = {key: value for key, value in part.items() if key not in ABOUT_DATA}
     return bool(data) and (data != {"text": ""} or "thoughtSignature" in part)
-
-
-def _take(turns: list[JSON], turn: JSON, number: int) -> Iterator[str]:
-    """Add a turn to those before it, so that they stay valid."""
-    responses = [part["functionResponse"] for part in turn["parts"] if "functionResponse" in part]
-    role = "model" if turn["role"] in MODEL_ROLES else "user"
-    if turn["role"] not in ("model", "user"):
-        yield f"role {turn['role']!r} became {role!r}"
-    if not turn["parts"]:
-        yield "a content without parts was left out"
-        return
-    if responses:
-        yield from _take_responses(turns, responses, number)
-        turn = {**turn, "parts": [part for part in turn["parts"] if "functionResponse" not in part]}
-        if not turn["parts"]:
-            return
-    calls = content_calls(turn)
-    if role == "user" and calls:
-        yield "a call in a user turn was left out"
-        turn = {**turn, "parts": [part for part in turn["parts"] if "functionCall" not in part]}
-        if not turn["parts"]:
-            return
-    mended: dict[str, None] = {}
-    _answer_open_calls(turns, mended)
-    yield from mended
-    if not turns and role == "model":
-        yield "a user turn was put before the first turn of the model"
-        turns.append({"role": "user", "parts": [{"text": BEGINNING}]})
-    if role == "model" and turns[-1]["role"] == "model":
-        yield "two turns of the model in a row were joined"
-        turns[-1] = {"role": "model", "parts": [*turns[-1]["parts"], *turn["parts"]]}
-        return
-    turns.append({"role": role, "parts": turn["parts"]})
-
-
-def _take_responses(turns: list[JSON], responses: list[JSON], number: int) -> Iterator[str]:
-    """Put responses where their calls wait for them: by position, for ids repeat and names get lost."""
-    if turns and _is_responses(turns[-1]) and len(turns) > 1:
-        waiting, given = content_calls(turns[-2]), [part["functionResponse"] for part in turns[-1]["parts"]]
-        yield "responses in several turns were joined into one"
-    elif turns and content_calls(turns[-1]):
-        waiting, given = content_calls(turns[-1]), []
-        turns.append({"role": "user", "parts": []})
-    else:
-        yield f"a response without a call was left out (content {number})"
-        return
-    given = [*given, *responses]
-    if len(given) > len(waiting):
-        yield f"a response without a call was left out (content {number})"
-    parts = []
-    for call, said in zip(waiting, given, strict=False):
-        if said.get("name") != call.name or said.get("id") != call.id:
-            yield "a response got the name and the id of its call"
-        parts.append(_response(call.name, call.id, said.get("response")))
-    turns[-1] = {"role": "user", "parts": parts}
-
-
-def _is_responses(turn: JSON) -> bool:
-    return any("functionResponse" in part for part in turn["parts"])
-
-
-def _answer_open_calls(turns: list[JSON], repairs: dict[str, None]) -> None:
-    """Give every call of the last turns a response before anything else is said."""
-    if turns and content_calls(turns[-1]):
-        turns.append({"role": "user", "parts": []})
-    if len(turns) < 2 or not content_calls(turns[-2]):
-        return
-    waiting, parts = content_calls(turns[-2]), turns[-1]["parts"]
-    if len(parts) < len(waiting):
-        repairs["a call without a response got one that says so"] = None
-        lost = [_response(call.name, call.id, {"error": LOST}) for call in waiting[len(parts) :]]
-        turns[-1] = {"role": "user", "parts": [*parts, *lost]}
-
-
-def _response(name: str, id_: str | None, response: Any) -> JSON:
-    said: JSON = {"name": name, "response": response if isinstance(response, dict) else {"result": response}}
-    if id_ is not None:
-        said["id"] = id_
-    return {"functionResponse": said}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from haru_fsm.adoption import repaired
 from haru_fsm.conversation import JSON
 from haru_fsm.errors import SettingsError
+from haru_fsm.pairing import LOST
 from haru_fsm.testing.strict import check_contents
 
 USER = {"role": "user", "parts": [{"text": "안녕하세요"}]}
@@ -134,3 +135,99 @@ def test_each_mend_is_said() -> None:
         "a response got the name and the id of its call",
         "a content without parts was left out",
     }
+
+
+def responses_of(history: list[dict]) -> tuple[list[dict], tuple[str, ...]]:
+    """What the calls of an adopted history are answered with, in order."""
+    mended, repairs = repaired(history)
+    assert check_contents([*mended, USER]) == []
+    return [
+        part["functionResponse"] for turn in mended for part in turn["parts"] if "functionResponse" in part
+    ], repairs
+
+
+def result(name: str, value: str, id_: str | None = None) -> dict:
+    return {"functionResponse": {"name": name, "response": {"result": value}, **({"id": id_} if id_ else {})}}
+
+
+@pytest.mark.parametrize(
+    ("calls", "given_back", "read"),
+    [
+        ([call("f"), call("g")], [result("g", "of g"), result("f", "of f")], ["of f", "of g"]),
+        ([call("f", "1"), call("f", "2")], [result("f", "of 2", "2"), result("f", "of 1", "1")], ["of 1", "of 2"]),
+        ([call("f", "1"), call("f", "2")], [result("2", "of 2"), result("1", "of 1")], ["of 1", "of 2"]),
+        (
+            [call("f", "d"), call("f", "d")],
+            [result("f", "first", "d"), result("f", "second", "d")],
+            ["first", "second"],
+        ),
+        ([call("f", "d"), call("g", "d")], [result("g", "of g", "d"), result("f", "of f", "d")], ["of f", "of g"]),
+        ([call("f", "1"), call("g", "2")], [result("g", "of g"), result("f", "of f")], ["of f", "of g"]),
+        ([call("f"), call("g")], [result("g", "of g"), result("?", "nameless")], ["nameless", "of g"]),
+    ],
+)
+def test_each_call_gets_its_own_response_in_whatever_order_they_came(calls, given_back, read) -> None:
+    """Calls that run at once end in any order; the wrong order's state is the answer to a customer."""
+    found, repairs = responses_of([USER, {"role": "model", "parts": calls}, {"role": "user", "parts": given_back}])
+    assert [each["response"]["result"] for each in found] == read
+    assert [(each["name"], each.get("id")) for each in found] == [
+        (each["functionCall"]["name"], each["functionCall"].get("id")) for each in calls
+    ]
+    assert ("responses were put into the order of their calls" in repairs) == (read not in (["first", "second"],))
+
+
+def test_one_response_twice_is_not_the_response_of_another_call() -> None:
+    twice = {"role": "user", "parts": [result("g", "of g"), result("g", "again")]}
+    (first, second), repairs = responses_of([USER, {"role": "model", "parts": [call("f"), call("g")]}, twice])
+    assert first["response"] == {"error": LOST}
+    assert second["response"] == {"result": "of g"}
+    assert "a response without a call was left out" in repairs
+
+
+@pytest.mark.parametrize(
+    "turns",
+    [
+        # a turn for each chunk of a stream
+        [
+            {"role": "model", "parts": [call("f")]},
+            {"role": "model", "parts": [call("g")]},
+            {"role": "model", "parts": [{"text": ""}]},
+            {"role": "user", "parts": [result("f", "of f"), result("g", "of g")]},
+        ],
+        # a message that came while the tools ran
+        [
+            {"role": "model", "parts": [call("f"), call("g")]},
+            {"role": "user", "parts": [result("f", "of f")]},
+            {"role": "user", "parts": [{"text": "빨리요"}]},
+            {"role": "user", "parts": [result("g", "of g")]},
+        ],
+        [
+            {"role": "model", "parts": [call("f"), call("g")]},
+            {"role": "user", "parts": [{"text": "빨리요"}, result("g", "of g"), result("f", "of f")]},
+        ],
+        # what the provider has run by itself
+        [{"role": "model", "parts": [call("f"), call("g"), result("f", "of f"), result("g", "of g")]}],
+        # words behind the calls
+        [
+            {"role": "model", "parts": [call("f"), call("g")]},
+            {"role": "model", "parts": [{"text": "확인해 볼게요."}]},
+            {"role": "user", "parts": [result("f", "of f"), result("g", "of g")]},
+        ],
+    ],
+)
+def test_a_response_is_found_wherever_it_stands_before_the_model_speaks_again(turns) -> None:
+    found, _ = responses_of([USER, *turns, {"role": "model", "parts": [{"text": "네."}]}])
+    assert [each["response"] for each in found] == [{"result": "of f"}, {"result": "of g"}]
+
+
+def test_a_call_that_was_made_again_leaves_the_one_response_to_the_last() -> None:
+    again = [{"role": "model", "parts": [call("f")]}] * 2
+    found, _ = responses_of([USER, *again, {"role": "user", "parts": [result("f", "of f")]}])
+    assert [each["response"] for each in found] == [{"error": LOST}, {"result": "of f"}]
+
+
+def test_bytes_become_base64_and_not_the_words_of_python() -> None:
+    """As google-genai's own `model_dump` gives them."""
+    picture = {"inline_data": {"data": b"\x89PNG", "mime_type": "image/png"}}
+    ((turn,), _) = repaired([{"role": "user", "parts": [picture]}])
+    assert turn["parts"] == [{"inlineData": {"data": "iVBORw==", "mime_type": "image/png"}}]

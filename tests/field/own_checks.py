@@ -125,6 +125,16 @@ def _o021c(come: Played) -> None:
     assert come.contents(1)[-1]["parts"] == [{"text": come.case.messages[0]["text"]}]
 
 
+def _o022a(come: Played) -> None:
+    _, called, answered, hurried, said, _ = come.contents(1)
+    calls = [part["functionCall"] for part in called["parts"]]
+    responses = [part["functionResponse"] for part in answered["parts"]]
+    assert [each["response"]["result"]["order_id"] for each in responses] == [
+        each["args"]["order_id"] for each in calls
+    ]
+    assert (hurried["parts"], said["role"]) == ([{"text": "빨리요"}], "model")
+
+
 def _signed(come: Played, number: int) -> list[bool]:
     return ["thoughtSignature" in part for part in come.contents(number)[1]["parts"]]
 
