@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from haru_fsm.conversation import JSON
-from haru_fsm.models.replies import as_dict, as_list, counts_so_far
+from haru_fsm.models.replies import as_dict, as_list, counts_so_far, said
 
 _FINAL_ON_CANDIDATE = ("finishReason", "finishMessage", "citationMetadata", "safetyRatings", "continuationToken")
 _COUNTS = ("promptTokenCount", "thoughtsTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount")
@@ -45,8 +45,14 @@ def chunk_text(chunk: object) -> str:
 def is_finished(body: JSON) -> bool:
     """Whether the stream came to its end: it said why it stopped, or why it never began, or that it failed."""
     finish = (_first_candidate(body) or {}).get("finishReason")
-    blocked = as_dict(body.get("promptFeedback")).get("blockReason")
-    return bool(blocked or "error" in body or (finish and finish != "FINISH_REASON_UNSPECIFIED"))
+    return bool(block_of(body) or "error" in body or (finish and finish != "FINISH_REASON_UNSPECIFIED"))
+
+
+def block_of(body: JSON) -> str:
+    """Why the prompt was blocked, in the provider's words; empty where it was not."""
+    feedback = as_dict(body.get("promptFeedback"))
+    reason = feedback.get("blockReason")
+    return said(reason, feedback.get("blockReasonMessage")) if reason and reason != "BLOCK_REASON_UNSPECIFIED" else ""
 
 
 def _first_candidate(chunk: JSON) -> JSON | None:

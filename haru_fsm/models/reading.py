@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from haru_fsm.conversation import JSON, FailureReason, Usage
 from haru_fsm.json_safe import json_safe
-from haru_fsm.models.gemini_chunks import is_finished, merge_chunks
+from haru_fsm.models.gemini_chunks import block_of, is_finished, merge_chunks
 from haru_fsm.models.gemini_errors import read_error
 from haru_fsm.models.gemini_parts import read_parts
 from haru_fsm.models.parts import Parts, meaning
@@ -84,12 +84,10 @@ def _read(body: JSON, usage: Usage) -> Reply:
     if "error" in body and not body.get("candidates"):
         return read_error(as_count(as_dict(body["error"]).get("code")) or 200, body)
     candidate = as_dict(next(iter(as_list(body.get("candidates"))), None))
-    feedback = as_dict(body.get("promptFeedback"))
-    if feedback.get("blockReason") and not candidate.get("content"):
-        detail = said(feedback["blockReason"], feedback.get("blockReasonMessage"))
-        return Problem(FailureReason.PROMPT_BLOCKED, detail, usage=usage)
     finish = str(candidate.get("finishReason") or "").upper()
     found = read_parts(as_dict(candidate.get("content")).get("parts"))
+    if (why := block_of(body)) and (finish != "STOP" or not found.parts):
+        return Problem(FailureReason.PROMPT_BLOCKED, why, usage=usage)
     if finish not in COMPLETE:
         return _stopped(finish, candidate, found, usage)
     if found.reason is not None:

@@ -89,6 +89,13 @@ async def test_a_blocked_prompt_ends_a_stream_too() -> None:
     assert (outcome.reason, outcome.requests) == ("prompt_blocked", 1)
 
 
+async def test_a_stream_that_is_blocked_half_way_gives_no_half_answer() -> None:
+    half = [reply("고객님의 주문은", finish=None), {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}]
+    _, outcome = await streamed([half], list[str]().append)
+    assert isinstance(outcome, ModelFailed)
+    assert (outcome.reason, outcome.requests) == ("prompt_blocked", 1)
+
+
 async def test_a_stream_that_ends_half_way_is_a_broken_wire_and_what_it_spent_counts() -> None:
     half = [reply("고객님의 주문은", finish=None, usage={"promptTokenCount": 70, "totalTokenCount": 70})]
     heard: list[str] = []

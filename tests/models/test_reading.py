@@ -153,6 +153,29 @@ def test_a_blocked_prompt_says_why() -> None:
     assert (read.reason, read.detail) == (FailureReason.PROMPT_BLOCKED, "MODEL_ARMOR: jailbreak")
 
 
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        {"content": {"role": "model"}, "finishReason": "SAFETY"},
+        {"content": {"role": "model", "parts": [{"text": "고객님의 주문은"}]}, "finishReason": "SAFETY"},
+        {"content": {"role": "model", "parts": [{"text": "고객님의 주문은"}]}},
+    ],
+)
+def test_a_blocked_prompt_is_one_whatever_else_a_gateway_has_put_there(candidate: JSON) -> None:
+    """Asking for a politer answer changes nothing, and what was written before the block is half a sentence."""
+    read = problem({"promptFeedback": {"blockReason": "SAFETY"}, "candidates": [candidate]})
+    assert (read.reason, read.finish_reason) == (FailureReason.PROMPT_BLOCKED, None)
+
+
+def test_a_whole_answer_was_not_blocked() -> None:
+    blocked = {"promptFeedback": {"blockReason": "OTHER"}}
+    assert content_text(usable({**reply("배송중입니다."), **blocked}).content) == "배송중입니다."
+
+
+def test_a_block_reason_that_is_none_blocks_nothing() -> None:
+    assert problem({"promptFeedback": {"blockReason": "BLOCK_REASON_UNSPECIFIED"}}).reason is FailureReason.EMPTY
+
+
 def test_an_error_in_a_body_with_status_200_is_that_error() -> None:
     read = problem({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}})
     assert (read.reason, read.http_status) == (FailureReason.SERVER, 503)
