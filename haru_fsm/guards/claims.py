@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
@@ -27,19 +26,9 @@ from haru_fsm.conversation import (
     Trip,
 )
 from haru_fsm.guards import deeds
+from haru_fsm.guards.claim_words import FILED, HANDED_OVER, IDENTIFIER, NUMBERED
 from haru_fsm.guards.guard import Guard
 from haru_fsm.progress import Doubts, by_model
-
-IDENTIFIER = re.compile(r"(?<![\w-])[A-Za-z]{1,6}-?\d[\w-]*", re.ASCII)
-NUMBERED_CLAIM = re.compile(
-    r"(?:티켓|접수\s*번호|문의\s*번호|상담\s*번호|\bticket)[^.\n]{0,30}?(?P<id>(?<![\w-])[A-Za-z]{1,6}-?\d[\w-]*)",
-    re.IGNORECASE | re.ASCII,
-)
-BARE_CLAIM = re.compile(
-    r"(?:티켓|상담\s*접수)[^.\n]{0,20}(?:접수|생성|발급|등록|완료)[^.\n]{0,6}(?:했|하였|됐|되었|완료)"
-    r"|\bticket (?:has been|was|is now) (?:created|opened|filed)|(?:created|opened|filed) a (?:support )?ticket",
-    re.IGNORECASE,
-)
 
 OUTSIDE_WORDS: tuple[type[Event], ...] = (
     MessageReceived,
@@ -72,11 +61,11 @@ class UnfoundedTicketClaim(Guard):
     """The answer names a ticket that nobody opened, or says that one was filed, or something done, when nothing was.
 
     A number counts as known when it came from a tool, the customer or the engine in this conversation. Catches
-    invented numbers beside words for tickets, bare claims in a run that has done nothing, and deeds ("환불되었습니다")
-    in a conversation in which no effect was done and no tool has told anything about such a deed. Misses claims in
-    words that it does not know, and deeds that a tool has mentioned and nobody done: what it said may be what the
-    answer goes by. Source: public reports of customers who waited for cases and refunds that did not exist
-    (langgenius/dify#40671).
+    invented numbers beside words for tickets, bare claims in a run that has done nothing, hand-overs to a person in a
+    conversation that has done nothing, and deeds ("환불되었습니다") in one in which no effect was done and no tool has
+    told anything about such a deed. Misses claims in words that it does not know, and deeds that a tool has mentioned
+    and nobody done: what it said may be what the answer goes by. Source: public reports of customers who waited for
+    cases, refunds and people that did not exist (langgenius/dify#40671, openai/openai-agents-python#2352).
 
     Measured: it trips on none of 1,290 recorded answers. That it finds invented numbers is held by field cases.
     """
@@ -99,13 +88,13 @@ class UnfoundedTicketClaim(Guard):
     def judge(self, memo: _Known | None, event: Event) -> Trip | None:
         assert isinstance(event, ModelAnswered)
         text = event.text
-        claims = [claim["id"] for claim in NUMBERED_CLAIM.finditer(text)]
-        known = {word.casefold() for word in _identifiers(_events(event, memo))} if claims else set()
-        for claim in claims:
-            if claim.casefold() not in known:
-                return self.trip(1, f"the answer names a ticket that does not exist ({claim})")
-        if BARE_CLAIM.search(text) and not any(map(_acts, takewhile(_in_this_run, _events(event, memo)))):
+        for claim in NUMBERED.finditer(text):
+            if not _is_known(claim["id"], claim["number"], _events(event, memo)):
+                return self.trip(1, f"the answer names a ticket that does not exist ({claim['id'] or claim['number']})")
+        if FILED.search(text) and not any(map(_acts, takewhile(_in_this_run, _events(event, memo)))):
             return self.trip(1, "the answer says that a ticket was filed, and none was")
+        if HANDED_OVER.search(text) and not any(map(_may_have_handed_over, _events(event, memo))):
+            return self.trip(1, "the answer says that a person takes over, and none was told")
         if (deed := deeds.CLAIM.search(text)) and not self._is_told(deed[0], memo, event):
             return self.trip(
                 1, f"the answer says that something was done ({deed[0]}), and nothing that ran tells of it"
@@ -121,6 +110,12 @@ def _events(answer: Event, known: _Known | None) -> Iterator[Event]:
     """The answer and all that is known, the newest first."""
     yield answer
     yield from (step.event for step in _steps(known))
+
+
+def _is_known(identifier: str | None, number: str | None, events: Iterable[Event]) -> bool:
+    if number is not None:
+        return any(number in _from_outside(event) for event in events)
+    return str(identifier).casefold() in (word.casefold() for word in _identifiers(events))
 
 
 def _identifiers(events: Iterable[Event]) -> Iterator[str]:
@@ -162,6 +157,11 @@ def _acts(event: Event) -> bool:
     if by_model(event):
         return any("result" in response for response in event.settled.values())
     return type(event) is TicketOpened
+
+
+def _may_have_handed_over(event: Event) -> bool:
+    """Whether an effect was done or a ticket opened here, or in what came from elsewhere."""
+    return _acts(event) or isinstance(event, TicketClosed | HistoryAdopted)
 
 
 @dataclass(frozen=True)

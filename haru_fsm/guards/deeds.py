@@ -10,8 +10,9 @@ from haru_fsm.conversation import HistoryAdopted, ResultStatus, Step, TicketClos
 
 CLAIM = re.compile(
     r"(?:취소|환불|교환|반품|재발송|적립|발급|삭제|해지|(?:주문|배송지|주소|연락처|수령인)[^.\n]{0,10}변경)[이가을를]?"
-    r"(?:\s?(?:처리|완료)[이가를]?){0,2}\s?(?:했|하였|됐|되었|해\s?드렸)(?:습니다|어요)(?!라|고|면|만|\s*\?)"
-    r"|(?<![^.!?\n])(?!\s*(?:if|when|once|whether|after|unless)\b)[^.!?\n]{0,60}?"
+    r"(?:\s?(?:처리|완료|접수|신청|요청|등록)[이가를을]?){0,3}\s?"
+    r"(?:했|하였|됐|되었|해\s?(?:드렸|두었|놓았))(?:습니다|어요)(?!라|고|면|만|\s*\?)"
+    r"|(?<![^.!?\n])(?![ \t]*(?:if|when|once|whether|after|unless)\b)[^.!?\n]{0,60}?"
     r"\b(?:I(?:'ve| have) |your [^.!?\n]{0,30}has been )(?:just |now |successfully )?(?:cancell?ed|refunded)\b"
     r"(?![^.!\n]*\?)",
     re.IGNORECASE,

@@ -390,6 +390,10 @@ def test_a_refused_call_a_little_changed_is_nothing_new() -> None:
         "상담 티켓을 접수했습니다.",
         "Your ticket number is AB-1234.",
         "A ticket has been created for you.",
+        "접수 번호: 20260730-001 로 등록되었습니다.",
+        "티켓 번호는 #48213입니다.",
+        "Your ticket number is 48213.",
+        "문의가 접수되었습니다.",
     ],
 )
 def test_a_ticket_that_nobody_opened_is_not_shown(text: str) -> None:
@@ -403,14 +407,69 @@ def test_a_ticket_that_nobody_opened_is_not_shown(text: str) -> None:
         "주문 HR20260725002는 배송중입니다. 송장 번호는 34622188536입니다.",
         "반품 신청이 접수되었습니다.",
         "필요하시면 상담 티켓을 만들어 드릴까요?",
+        "접수번호는 20260730-001입니다.",
     ],
 )
 def test_true_words_about_tickets_are_shown(text: str) -> None:
     steps = journal(
-        MessageReceived(text="HR20260725002 접수해 주세요"),
+        MessageReceived(text="HR20260725002 접수해 주세요. 지난 접수번호는 20260730-001이에요."),
         *exchange("create_ticket", {}, {"ticket_id": "HT-0000000001"}, effect=True),
     )
     assert judged(UnfoundedTicketClaim(), steps, answer(text)) is None
+
+
+HAND_OVERS = [
+    "상담원에게 연결해 드리겠습니다. 잠시만 기다려 주세요.",
+    "잠시만 기다려 주시면 상담원에게 연결해 드릴게요.",
+    "문의하신 내용을 담당 부서로 이관했습니다.",
+    "담당자에게 전달해 두었습니다.",
+    "Your case has been escalated to our support team.",
+    "I'll transfer you to a human agent now.",
+]
+
+
+@pytest.mark.parametrize("text", HAND_OVERS)
+def test_a_hand_over_in_words_only_is_not_shown(text: str) -> None:
+    """Once the answer is given, nobody is left to do what it says."""
+    asked = MessageReceived(text="사람이랑 얘기할래요")
+    assert judged(UnfoundedTicketClaim(), journal(asked), answer(text))
+    looked = journal(asked, *exchange("get_order", {}, {"status": "배송중"}))
+    assert judged(UnfoundedTicketClaim(), looked, answer(text)), "who looks has told nobody"
+
+
+@pytest.mark.parametrize("text", HAND_OVERS)
+@pytest.mark.parametrize(
+    "before",
+    [
+        exchange("call_for_help", {}, "ok", effect=True),
+        [TicketClosed(ticket_id="HT-1", reply="확인하고 있습니다.")],
+        [HistoryAdopted(contents=({"role": "user", "parts": [{"text": "상담원이요"}]},))],
+    ],
+    ids=["a tool", "a person", "another loop"],
+)
+def test_a_hand_over_that_may_have_been_is_shown(before: list, text: str) -> None:
+    steps = journal(MessageReceived(text="상담원이요"), *before, MessageReceived(text="됐나요?"))
+    assert judged(UnfoundedTicketClaim(), steps, answer(text)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "원하시면 상담원에게 연결해 드리겠습니다.",
+        "해결되지 않으면 고객센터로 연결해 드릴게요.",
+        "상담원에게 연결해 드릴까요?",
+        "교환은 상담원이 재고를 확인한 뒤 접수해 드립니다.",
+        "담당자에게 전달하지 못했습니다.",
+        "상품이 택배사에 전달되었습니다.",
+        "문의하신 주문은 배송 완료되었습니다.",
+        "고객센터(1588-1234)로 문의해 주세요. 접수번호를 알려 주세요.",
+        "If you like, I'll transfer you to a human agent.",
+        "Would you like me to transfer you to a human agent?",
+        "I have transferred the points to your account.",
+    ],
+)
+def test_what_is_no_hand_over_is_shown(text: str) -> None:
+    assert judged(UnfoundedTicketClaim(), journal(MessageReceived(text="도와주세요")), answer(text)) is None
 
 
 @pytest.mark.parametrize(
@@ -450,6 +509,7 @@ DEEDS = [
     "환불 처리가 완료되었습니다",
     "배송지를 변경했습니다.",
     "쿠폰을 재발급해 드렸습니다.",
+    "반품 신청이 접수되었습니다.",
     "I've refunded your order.",
     "Your order has been successfully cancelled.",
 ]
