@@ -103,6 +103,7 @@ FAILURES: dict[str, str] = {
     FailureReason.PARTIAL_CALL: "모델이 도구 호출을 끝까지 보내지 않았습니다",
     FailureReason.CUT_OFF: "모델의 답이 길이 제한으로 잘렸습니다",
     FailureReason.UNFINISHED: "모델의 답이 중간에 끊겼습니다",
+    FailureReason.REPEATING: "모델이 같은 말만 되풀이했습니다",
     FailureReason.RECITATION: "모델이 저작권 문제로 답을 멈추었습니다",
     FailureReason.LANGUAGE: "모델이 지원하지 않는 언어입니다",
     FailureReason.UNKNOWN_FINISH: "모델이 알 수 없는 이유로 답을 멈추었습니다",

@@ -179,6 +179,7 @@ class FailureReason(StrEnum):
     PARTIAL_CALL = "partial_call"
     CUT_OFF = "cut_off"
     UNFINISHED = "unfinished"
+    REPEATING = "repeating"
     PROMPT_BLOCKED = "prompt_blocked"
     ANSWER_BLOCKED = "answer_blocked"
     RECITATION = "recitation"

@@ -34,6 +34,10 @@ _NOTES: dict[FailureReason, str] = {
         "답변이 길이 제한을 넘었습니다. 더 짧게, 완결된 답변을 처음부터 작성해 주세요. "
         "(The reply was over the limit of length. Write a shorter and complete one, from the beginning.)"
     ),
+    FailureReason.REPEATING: (
+        "같은 말을 되풀이하지 말고, 짧은 답변을 한 번만 작성해 주세요. "
+        "(The reply said the same thing over and over. Write a short answer, and each thing once.)"
+    ),
     FailureReason.ANSWER_BLOCKED: (
         "답변이 안전 정책에 걸렸습니다. 정중하고 중립적인 표현으로, 꼭 필요한 내용만 답변해 주세요. "
         "(The reply was stopped by a safety policy. Answer politely and neutrally, with what is necessary only.)"

@@ -81,7 +81,7 @@ def _read(choice: JSON, usage: Usage) -> Reply:
     finish = as_text(choice.get("finish_reason")).lower()
     found = _parts(message)
     if finish not in COMPLETE:
-        reason = PROBLEMS.get(finish, FailureReason.UNKNOWN_FINISH)
+        reason = found.stopped(PROBLEMS.get(finish, FailureReason.UNKNOWN_FINISH))
         return Problem(reason, _told(message, finish), finish, wanted=found.wanted, usage=usage)
     if refusal := _refusal(message):
         return Problem(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from haru_fsm.conversation import JSON, FailureReason, Usage
 from haru_fsm.models.leaks import without_thoughts
+from haru_fsm.models.repeating import is_repeating
 from haru_fsm.models.replies import Problem, Reply, Usable, said
 from haru_fsm.models.spoken_calls import is_spoken_call
 from haru_fsm.visible import is_blank
@@ -38,6 +39,11 @@ class Parts:
         named = [call["name"] for call in self.calls if isinstance(call.get("name"), str)]
         return said(", ".join(named)) if named else None
 
+    def stopped(self, reason: FailureReason) -> FailureReason:
+        """Why a reply is of no use that ended for this reason: one that repeats itself has not too little room."""
+        cut = reason is FailureReason.CUT_OFF
+        return FailureReason.REPEATING if cut and is_repeating("".join(self.texts)) else reason
+
     def refuse(self, reason: FailureReason, detail: str) -> None:
         """The reply cannot be used; the first reason counts."""
         if self.reason is None:
@@ -53,7 +59,10 @@ def meaning(found: Parts, finish: str | None, usage: Usage) -> Reply:
     text = "".join(found.texts)
     if is_spoken_call(text):
         return Problem(FailureReason.MALFORMED_CALL, said("a call written as text", text), finish, usage=usage)
-    if is_blank(text if shown is None else shown):
+    read = text if shown is None else shown
+    if is_repeating(read):
+        return Problem(FailureReason.REPEATING, said("the same thing over and over", read[:200]), finish, usage=usage)
+    if is_blank(read):
         detail = "an empty reply" if not found.parts else "a reply without an answer in it: only thoughts, or no text"
         return Problem(FailureReason.EMPTY, detail, finish, usage=usage)
     return Usable(content, shown=shown, usage=usage)

@@ -98,7 +98,7 @@ def _read(body: JSON, usage: Usage) -> Reply:
 def _stopped(finish: str, candidate: JSON, found: Parts, usage: Usage) -> Problem:
     """A reply that ended for another reason than being complete. Whatever came with it is not used."""
     return Problem(
-        PROBLEMS.get(finish, FailureReason.UNKNOWN_FINISH),
+        found.stopped(PROBLEMS.get(finish, FailureReason.UNKNOWN_FINISH)),
         said(as_text(candidate.get("finishMessage")) or _NO_MESSAGE),
         finish_reason=finish,
         wanted=_wanted(candidate, found),

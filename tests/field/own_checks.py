@@ -245,6 +245,11 @@ def _nudged(come: Played) -> None:
     assert any(event.refusals for event in come.events(ObservationAppended))
 
 
+def _o070a(come: Played) -> None:
+    _reasons("repeating", "repeating")(come)
+    assert [body["generationConfig"]["maxOutputTokens"] for body in come.gemini.requests] == [1024] * 3
+
+
 def _o074b(come: Played) -> None:
     assert len(come.responses(2)) == 50
     assert "tool" in str(come.runs[0].stopped_by).casefold()
