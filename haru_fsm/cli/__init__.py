@@ -17,7 +17,7 @@ import os
 from collections.abc import Sequence
 
 from haru_fsm.cli import exits
-from haru_fsm.cli.output import complain, prepare_streams
+from haru_fsm.cli.output import complain, give_results_back, prepare_streams
 from haru_fsm.errors import HaruError
 from haru_fsm.foreign import with_place
 
@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         complain(f"unexpected {type(error).__name__}: {with_place(error)} (HARU_DEBUG=1 shows where)")
         return _ended(error, exits.FAILED)
+    finally:
+        give_results_back()
 
 
 def _help_for(error: Exception) -> str:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from haru_fsm.cli.output import printable, results
 from haru_fsm.conversation import (
     Answer,
     ApprovalDecided,
@@ -148,7 +149,7 @@ class Narrator:
     def __init__(self, say: Callable[[str], None], earlier: Iterable[Step] = ()) -> None:
         self._say = say
         self._narration = Narration(earlier)
-        self._draft = Draft() if sys.stdout.isatty() and sys.stderr.isatty() else None
+        self._draft = Draft() if results().isatty() and sys.stderr.isatty() else None
 
     def __call__(self, item: Step | Piece) -> None:
         if isinstance(item, Piece):
@@ -176,8 +177,6 @@ class Draft:
     def write(self, piece: str) -> None:
         """Show another piece."""
         from rich.text import Text
-
-        from haru_fsm.cli.output import printable
 
         self._text += printable(piece)
         self._shown().update(Text(self._text, style="dim"), refresh=True)

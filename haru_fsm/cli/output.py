@@ -1,5 +1,8 @@
 """What goes to standard output, and what to standard error.
 
+Standard output is for results. An app's own code may print, and so may a program that a tool starts: from where a
+command comes to such code, that goes to standard error, or nobody could read the JSON of `--json`.
+
 Nothing that a customer, a model or a tool wrote moves a terminal's cursor or turns around what stands beside it, and a
 reader that has gone away (`haru show ID | head`) ends the reading, never the run.
 """
@@ -47,9 +50,54 @@ def printable(text: str) -> str:
     return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
+class _Results:
+    """Where results go: standard output, or what it was before it was taken from everybody else."""
+
+    def __init__(self) -> None:
+        self.apart: TextIO | None = None
+
+    @property
+    def stream(self) -> TextIO:
+        return self.apart or sys.stdout
+
+
+_results = _Results()
+
+
+def results() -> TextIO:
+    """The stream for results."""
+    return _results.stream
+
+
+def keep_results_apart() -> None:
+    """From here on whatever else is written to standard output, by this process or one that it starts, goes to standard
+    error. Does nothing where standard output is not this process's own, as in a test."""
+    if _results.apart is None and _is_own(sys.stdout) and _is_own(sys.stderr):
+        sys.stdout.flush()
+        kept = os.dup(sys.stdout.fileno())
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        _results.apart = open(kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: SIM115
+
+
+def give_results_back() -> None:
+    """Standard output is everybody's again."""
+    if _results.apart is not None:
+        sys.stdout.flush()
+        os.dup2(_results.apart.fileno(), sys.stdout.fileno())
+        _results.apart.close()
+        _results.apart = None
+
+
+def _is_own(stream: TextIO) -> bool:
+    try:
+        return stream.fileno() in (1, 2)
+    except (OSError, ValueError, AttributeError):  # replaced, closed, or none at all
+        return False
+
+
 def say(text: str = "") -> None:
     """A line of the result, to standard output."""
-    _write(sys.stdout, printable(text))
+    _write(results(), printable(text))
 
 
 def tell(text: str = "") -> None:
@@ -67,19 +115,19 @@ def say_json(value: Any) -> None:
     escaped: what a program reads must not be full of `?`."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     try:
-        text.encode(sys.stdout.encoding or "utf-8")
+        text.encode(results().encoding or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(value, indent=2)
-    _write(sys.stdout, text)
+    _write(results(), text)
 
 
 def write_line(line: str) -> None:
     """A line for another program: in UTF-8 and as it is, whatever the terminal can show."""
     try:
-        sys.stdout.buffer.write(f"{line}\n".encode())
-        sys.stdout.buffer.flush()
+        results().buffer.write(f"{line}\n".encode())
+        results().buffer.flush()
     except BrokenPipeError:
-        _give_up(sys.stdout)
+        _give_up(results())
 
 
 def counted(count: int, noun: str) -> str:
@@ -95,7 +143,7 @@ def show(*tables: Table) -> None:
         for number, table in enumerate(tables):
             console.width = max(width, _least_width(table, console))
             console.print(*([""] if number else []), table)
-    _write(sys.stdout, "\n".join(line.rstrip() for line in captured.get().splitlines()))
+    _write(results(), "\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def _least_width(table: Table, console: Console) -> int:
@@ -115,7 +163,7 @@ def _console() -> Console:
 
     wanted = os.environ.get("COLUMNS", "")
     width = int(wanted) if wanted.isdecimal() and int(wanted) else WIDTH_WITHOUT_TERMINAL
-    return Console(width=None if sys.stdout.isatty() else width)
+    return Console(file=results(), width=None if results().isatty() else width)
 
 
 def _write(stream: TextIO, text: str) -> None:

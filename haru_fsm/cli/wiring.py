@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from haru_fsm.cli import exits
-from haru_fsm.cli.output import complain, tell
+from haru_fsm.cli.output import complain, keep_results_apart, tell
 from haru_fsm.errors import AppError, SettingsError, UnknownConversation
 from haru_fsm.ids import checked
 
@@ -58,12 +58,14 @@ class Given:
     def settings(self) -> Settings:
         """The settings, with what the command line said on top. Raises SettingsError.
 
-        Every command that comes to an app's own code comes by here, so what that logs has its form from here on.
+        Every command that comes to an app's own code comes by here, so what that logs has its form from here on, and
+        what it prints is no result.
         """
         from haru_fsm.cli.logs import prepare_logs
         from haru_fsm.settings import ENV, Settings
 
         prepare_logs()
+        keep_results_apart()
         _warn_of_misspelt(tuple(name for name in os.environ if name.upper().startswith("HARU_")))
         limits = {"max_steps": self.max_steps} if self.max_steps is not None else None
         settings = Settings.for_folder(self.folder, model=self.model, database_url=self.db, limits=limits)

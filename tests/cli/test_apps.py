@@ -213,3 +213,28 @@ def test_what_cannot_be_taken_back_is_not_run_by_hand_without_a_yes(haru: Haru, 
     assert (called.code, called.json["response"]) == (0, {"result": {"wiped": "A"}})
     steps = haru("show", called.json["conversation_id"], "--app", str(app), "--json").json["steps"]
     assert "approval_decided" in [step["event"]["kind"] for step in steps]
+
+
+NOISY = TOOLS.replace(
+    "from haru_fsm import tool", "import os, subprocess\nfrom haru_fsm import tool\nprint('imported')"
+).replace(
+    "        return len(item)",
+    "        print('looked')\n        subprocess.run(['echo', 'started'])\n        return len(item)",
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("tools", "--customer", "kim"),
+        ("check",),
+        ("call", "get_stock", "--customer", "kim", "--args", '{"item": "cup"}'),
+    ],
+)
+def test_what_an_app_prints_is_no_result(process: Haru, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Whoever looks for a mistake in a tool prints; a script still reads one JSON value."""
+    app = write_app(tmp_path / "shop", tools=NOISY)
+    ended = process(*words, "--app", str(app), "--json")
+    assert ended.json
+    printed = ["imported", "looked", "started"] if words[0] == "call" else ["imported"]
+    assert sorted(line for line in ended.err.splitlines() if line in ("imported", "looked", "started")) == printed
