@@ -590,7 +590,9 @@ def test_a_deed_of_which_somebody_may_have_told_is_shown(before: list[Event], de
         "환불 정책이 2024년에 변경되었습니다.",
         "If your order has been refunded, you will get an e-mail within 3 days.",
         "Your order has been cancelled? Please tell me its number.",
+        "\n" * 100_000,  # looked at in a moment, not in minutes
     ],
+    ids=lambda text: text[:40],
 )
 def test_what_is_no_deed_is_shown(text: str) -> None:
     assert judged(UnfoundedTicketClaim(), journal(MessageReceived(text="취소해 주세요")), answer(text)) is None
