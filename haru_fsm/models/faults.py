@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from email.utils import parsedate_to_datetime
 
 from haru_fsm.conversation import JSON, FailureReason
 from haru_fsm.foreign import without_numbers
@@ -16,6 +17,7 @@ STATUS: Mapping[int, FailureReason] = {
     403: FailureReason.WRONG_KEY,
     404: FailureReason.UNKNOWN_MODEL,
     408: FailureReason.TIMEOUT,
+    409: FailureReason.SERVER,
     413: FailureReason.TOO_LARGE,
     429: FailureReason.RATE_LIMITED,
     499: FailureReason.TRANSPORT,
@@ -56,6 +58,18 @@ def told_seconds(told: Iterable[str]) -> float | None:
         if seconds := _SECONDS.fullmatch(words.strip()):
             return float(seconds[1])
     return None
+
+
+def told_by_header(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by the header Retry-After: a number of them, or a date, held against the response's own."""
+    until = headers.get("retry-after", "")
+    if (told := told_seconds([until])) is not None:
+        return told
+    try:
+        span = parsedate_to_datetime(until) - parsedate_to_datetime(headers.get("date", ""))
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, span.total_seconds())
 
 
 def read_exception(error: BaseException) -> Problem:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from haru_fsm.conversation import JSON, FailureReason
 from haru_fsm.json_safe import json_safe
-from haru_fsm.models.faults import error_of, is_spent, of_status, told_seconds
+from haru_fsm.models.faults import error_of, is_spent, of_status, told_by_header, told_seconds
 from haru_fsm.models.replies import Problem, as_dict, as_list, as_text, said
 
 _TOO_LARGE = re.compile(
@@ -61,8 +61,8 @@ def _details(error: JSON, field: str) -> Iterator[str]:
 
 def _retry_after(error: JSON, headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, as told: by google.rpc.RetryInfo, by the header Retry-After, or in the message's own words."""
-    told = told_seconds((*_details(error, "retryDelay"), headers.get("retry-after", "")))
-    if told is not None:
+    told = told_seconds(_details(error, "retryDelay"))
+    if told is not None or (told := told_by_header(headers)) is not None:
         return told
     if words := _RETRY_IN.search(as_text(error.get("message"))):
         return float(words[1]) / (1000 if words[2].lower() == "ms" else 1)

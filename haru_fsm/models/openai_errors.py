@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from email.utils import parsedate_to_datetime
 
 from haru_fsm.conversation import JSON, FailureReason
 from haru_fsm.json_safe import json_safe
-from haru_fsm.models.faults import error_of, is_spent, of_status, told_seconds
+from haru_fsm.models.faults import error_of, is_spent, of_status, told_by_header, told_seconds
 from haru_fsm.models.replies import Problem, as_text, said
 
 _CODES: Mapping[str, FailureReason] = {
@@ -78,8 +77,6 @@ def _reason(status: int, error: JSON) -> FailureReason:
         return FailureReason.WRONG_KEY
     if status in (400, 422) and _UNKNOWN_MODEL.search(message):
         return FailureReason.UNKNOWN_MODEL
-    if status == 409:
-        return FailureReason.SERVER
     return of_status(status)
 
 
@@ -92,23 +89,11 @@ def _retry_after(error: JSON, headers: Mapping[str, str]) -> float | None:
     """Seconds to wait, as told: by a header, or in the message's own words ("Please try again in 1m2.5s")."""
     if (told := told_seconds([headers.get("retry-after-ms", "")])) is not None:
         return told / 1000
-    header = headers.get("retry-after", "")
-    if (told := told_seconds([header])) is not None:
-        return told
-    if (told := _between(headers.get("date", ""), header)) is not None:
+    if (told := told_by_header(headers)) is not None:
         return told
     if words := _AGAIN_IN.search(as_text(error.get("message"))):
         return sum(float(number) * _UNIT_S[unit] for number, unit in _SPAN.findall(words[1].lower()))
     return None
-
-
-def _between(since: str, until: str) -> float | None:
-    """Seconds between two dates as HTTP writes them; None where one of them is none."""
-    try:
-        span = parsedate_to_datetime(until) - parsedate_to_datetime(since)
-    except (TypeError, ValueError):
-        return None
-    return max(0.0, span.total_seconds())
 
 
 def _hint(reason: FailureReason) -> str:
