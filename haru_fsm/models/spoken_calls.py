@@ -1,11 +1,12 @@
 """Calls that a model has written into the text of its answer instead of making them. Pure.
 
 Seen in the field: python as Gemini runs it inside (`print(default_api.get_order(...))`, a block of `tool_code`, or a
-text that is one python call and nothing else), a JSON object with a name and arguments, such an object in a code block
-or a tag (Gitlawb/openclaude#1212, Sophomoresty/gemini-web2api#42), and the marks in which models behind gateways write
-calls when their server does not read them (vllm-project/vllm#35906 and others): Mistral's, Llama's, DeepSeek's, Kimi's,
-Claude's, gpt-oss's. Nobody has run them, and no customer should read them. A JSON object with anything else in it is
-an answer.
+text that is one python call and nothing else), or what it makes up that came of it (`tool_outputs`), the form of ReAct
+that was there before models had calls (langgenius/dify#2627), a JSON object with a name and arguments, such an object
+in a code block or a tag (Gitlawb/openclaude#1212, Sophomoresty/gemini-web2api#42), and the marks in which models behind
+gateways write calls when their server does not read them (vllm-project/vllm#35906 and others): Mistral's, Llama's,
+DeepSeek's, Kimi's, Claude's, gpt-oss's; Gemini 3 has some of its own (can1357/oh-my-pi#92). Nobody has run them, and no
+customer should read them. A JSON object with anything else in it is an answer.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-_PYTHON = re.compile(r"(?:\A|```)\s*tool_code\b|\bdefault_api\.\w+\s*\(")
+_PYTHON = re.compile(r"(?:\A|```)\s*tool_(?:code|outputs?)\b|\bdefault_api\.\w+\s*\(")
 _BARE = re.compile(r"(?:[a-z]\w*\.)*([a-z]\w*)\((.*)\)", re.IGNORECASE | re.ASCII | re.DOTALL)
+_REACT = re.compile(
+    r"^[ \t*_]*Action[ \t*_]*:[ \t*_`]*(?:[a-z_][\w.]*[ \t]*\[|[^\n]*\n[ \t*_]*Action[ _]?Input[ \t*_]*:)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _BY_NAME = re.compile(r"\s*[a-z_]\w*\s*=", re.IGNORECASE | re.ASCII)
 _TAGGED = re.compile(r"<\s*(?:tool_calls?|function_calls?|tool_use)(?:\s[^<>]*)?>", re.IGNORECASE)
 _MARKED = re.compile(
@@ -24,7 +29,8 @@ _MARKED = re.compile(
     r"|<\|python_tag\|>|<function\s*=\s*[\w.-]+\s*>"  # Llama, Qwen
     r"|<[|｜]tool[▁_ ]calls?"  # DeepSeek, Kimi, Phi
     r"|<(?:antml:)?invoke\s+name\s*="  # Claude
-    r"|<\|channel\|>\s*commentary\s+to\s*=",  # gpt-oss
+    r"|<\|channel\|>\s*commentary\s+to\s*="  # gpt-oss
+    r"|<call_record\s+tool\s*=",  # Gemini 3
 )
 _FENCED = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 
@@ -36,7 +42,7 @@ _AROUND = frozenset(("functionCall", "function_call", "tool_call", "tool_calls",
 
 def is_spoken_call(text: str) -> bool:
     """Whether a text is a call, or holds one where an answer would hold code."""
-    if _is_python(text) or any(marks.search(text) for marks in (_PYTHON, _TAGGED, _MARKED)):
+    if _is_python(text) or any(marks.search(text) for marks in (_PYTHON, _REACT, _TAGGED, _MARKED)):
         return True
     try:
         return any(_is_call(value) for value in _objects(text))

@@ -38,6 +38,11 @@ CALL = '{"name": "get_order", "arguments": {"order_id": "HR20260725002"}}'
         '<invoke name="get_order"><parameter name="order_id">HR1</parameter></invoke>',
         '<tool_call name="get_order">{}</tool_call>',
         "<|channel|>commentary to=functions.get_order <|constrain|>json<|message|>{}<|call|>",
+        'Action: get_order\nAction Input: {"order_id": "HR1"}',
+        'Thought: 주문을 봐야 한다.\n\nAction: get_order\nAction Input: {"order_id": "HR1"}\nObservation: 배송중',
+        "**Action:** get_order[HR1]",
+        '배송중입니다.\n```tool_outputs\n{"status": "배송중"}\n```',
+        '확인하겠습니다.\n<call_record tool="get_order">\n<parameter name="order_id">HR1</parameter>\n</call_record>',
     ],
 )
 def test_a_call_in_a_text_is_a_malformed_call(text: str) -> None:
@@ -51,6 +56,7 @@ def test_a_call_in_a_text_is_a_malformed_call(text: str) -> None:
     "text",
     [
         "배송중입니다.",
+        "Action: 취소하시려면 마이페이지로 가세요.\n다른 방법도 있습니다.",
         "{",
         "[]",
         '{"order_id": "HR20260725002", "status": "배송중"}',
@@ -72,4 +78,5 @@ def test_a_call_in_a_text_is_a_malformed_call(text: str) -> None:
 )
 def test_other_texts_are_answers(text: str) -> None:
     assert not is_spoken_call(text)
-    assert isinstance(meaning(Parts(parts=[{"text": text}]), "STOP", Usage()), Usable)
+    read = meaning(Parts(parts=[{"text": text}]), "STOP", Usage())
+    assert isinstance(read, Usable) or read.reason is FailureReason.REPEATING
