@@ -4,15 +4,18 @@ A thinking model marks its thoughts (`thought: true`), mostly. Seen in the field
 with "THOUGHT:" (googleapis/python-genai#2121), one whose first line is the bare word "thought" (recorded with
 gemini-2.5-flash, see `shared/data/gemini_http.jsonl.gz`), tags such as <think>...</think> from models behind
 gateways, and the channels of gpt-oss, of which only the final one is for people (ggml-org/llama.cpp#15181). The marks
-that end a turn (`<|im_end|>`) go with them. Where the thought ends is certain with a closing tag, a label ("Answer:")
-or a part of its own; else it is taken to end at the first blank line, and where a later paragraph is in Korean and the
-thought was not, only there. What is left may be nothing: then the reply was no answer.
+that end a turn (`<|im_end|>`) go with them, and what an answer is wrapped in (`wrappings.py`). Where the thought ends
+is certain with a closing tag, a label ("Answer:") or a part of its own; else it is taken to end at the first blank
+line, and where a later paragraph is in Korean and the thought was not, only there. What is left may be nothing: then
+the reply was no answer.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+
+from haru_fsm.models.wrappings import BEGINNING, LABELS, unwrapped
 
 _TAG = r"(?:think(?:ing)?|thoughts?|reasoning)"
 _GAP = r"\s{0,4}"
@@ -39,14 +42,11 @@ _LABELLED = re.compile(
     r"\A[\s*_#>]*(?:(?:thoughts?|thinking|생각)[\s*_]*[:\uff1a]|thoughts?[*_]*[ \t]*\r?\n)", re.IGNORECASE
 )
 _DECORATION = " \t\r\n*_#>"
-_LABELS = ("thoughts", "thinking", "생각", "final answer", "finalanswer", "최종 답변")
+_LABELS = ("thoughts", "thinking", "생각", *LABELS)
 _ANSWER = re.compile(
     r"^[ \t*_#>]*(?:final answer|answer|response|reply|최종 답변|답변)[\s*_]*[:\uff1a][\s*_]*",
     re.IGNORECASE | re.MULTILINE,
 )
-_FINAL_ANSWER = re.compile(r"\A[\s*_#>]*(?:final ?answer|최종 답변)[\s*_]*[:\uff1a][\s*_]*", re.IGNORECASE)
-_WRAPPED = re.compile(r"\A\s*<(answer|response|final_answer)>(.*)</\1>\s*\Z", re.IGNORECASE | re.DOTALL)
-_WRAPPING = re.compile(r"\A\s*<(?:answer|response|final_answer)>", re.IGNORECASE)
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _HANGUL = re.compile("[가-힣]")
 
@@ -66,10 +66,8 @@ def _once(texts: Sequence[str]) -> str | None:
         return _after_label(texts).strip()
     if _OPENING.search(text):
         return _STRAY_CLOSING.sub("", _TAGGED.sub("", text)).lstrip()
-    if label := _FINAL_ANSWER.match(text):
-        return text[label.end() :]
-    if wrapped := _WRAPPED.match(text):
-        return wrapped[2].strip()
+    if (inner := unwrapped(text)) is not None:
+        return inner
     if _MARK.search(text):
         shown = _without_ends(_FINAL.sub("", _CHANNEL.sub("", text)))
         return shown if shown != text else None
@@ -109,9 +107,9 @@ def certain(text: str) -> str:
 
     Holds back all of a text that begins, or may yet turn out to begin, as a thought, and everything from a tag on.
     """
-    if _LABELLED.match(text) or _FINAL_ANSWER.match(text) or _may_become_label(text):
+    if _LABELLED.match(text) or BEGINNING.match(text) or _may_become_label(text):
         return ""
-    found = (pattern.search(text) for pattern in (_OPENING, _WRAPPING, _MARK, _MAYBE_OPENING))
+    found = (pattern.search(text) for pattern in (_OPENING, _MARK, _MAYBE_OPENING))
     return text[: min((tag.start() for tag in found if tag), default=len(text))]
 
 

@@ -1,0 +1,42 @@
+"""What an answer is wrapped in where a program was to read it: a label, a tag, a JSON object that holds nothing else.
+
+Models know the forms of frameworks ("Final Answer: ...", `<answer>...</answer>`, `{"response": "..."}`) and use them
+where nobody has asked for them. The customer reads what is inside. Anything beside it, and it is no wrapping. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+LABELS = ("final answer", "finalanswer", "최종 답변")
+_LABEL = re.compile(r"\A[\s*_#>]*(?:final ?answer|최종 답변)[\s*_]*[:\uff1a][\s*_]*", re.IGNORECASE)
+_TAG = re.compile(r"\A\s*<(answer|response|final_answer)>(.*)</\1>\s*\Z", re.IGNORECASE | re.DOTALL)
+_OBJECT = re.compile(r"(?:```\w*[ \t]*\r?\n\s*)?(\{.*\})\s*(?:```)?", re.DOTALL)
+_KEYS = frozenset(("answer", "response", "reply", "message", "text", "output", "content", "final_answer", "result"))
+
+BEGINNING = re.compile(
+    rf"{_LABEL.pattern}|\A\s*(?:<(?:answer|response|final_answer)>|\{{|```|`{{1,2}}\Z)", re.IGNORECASE
+)
+"""How a text begins that may turn out to be wrapped."""
+
+
+def unwrapped(text: str) -> str | None:
+    """The answer in its wrapping; None for a text that is not wrapped."""
+    if label := _LABEL.match(text):
+        return text[label.end() :]
+    if tag := _TAG.match(text):
+        return tag[2].strip()
+    boxed = _OBJECT.fullmatch(text.strip())
+    return _only_text(boxed[1]) if boxed is not None else None
+
+
+def _only_text(text: str) -> str | None:
+    """The one text in a JSON object; None where it holds anything else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    inner = [value for key, value in found.items() if key in _KEYS]
+    alone = len(inner) == 1 and found.keys() <= _KEYS | {"type"}
+    return inner[0] if alone and isinstance(inner[0], str) else None
