@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ import typer
 
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.asking import what_waits
-from haru_fsm.cli.output import complain, counted, say, say_json, tell, write_line
+from haru_fsm.cli.output import complain, counted, results, say, say_json, tell, write_line
 from haru_fsm.cli.progress import counting
 from haru_fsm.cli.wiring import Given, run
 from haru_fsm.errors import SettingsError
@@ -138,7 +137,7 @@ def export(
 
         lines = 0
         async with Given(app, db).store() as store:
-            with counting("writing conversations", hidden=sys.stdout.isatty()) as progress:
+            with counting("writing conversations", hidden=results().isatty()) as progress:
                 async for line in exported(store, conversations or None, on_unread=unread.append, progress=progress):
                     write_line(line)
                     lines += 1

@@ -59,10 +59,7 @@ def meaning(found: Parts, finish: str | None, usage: Usage) -> Reply:
     text = "".join(found.texts)
     if is_spoken_call(text):
         return Problem(FailureReason.MALFORMED_CALL, said("a call written as text", text), finish, usage=usage)
-    read = text if shown is None else shown
-    if is_repeating(read):
-        return Problem(FailureReason.REPEATING, said("the same thing over and over", read[:200]), finish, usage=usage)
-    if is_blank(read):
+    if is_blank(text if shown is None else shown):
         detail = "an empty reply" if not found.parts else "a reply without an answer in it: only thoughts, or no text"
         return Problem(FailureReason.EMPTY, detail, finish, usage=usage)
     return Usable(content, shown=shown, usage=usage)

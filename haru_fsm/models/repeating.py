@@ -1,9 +1,9 @@
-"""A reply that says the same thing over and over, until its tokens are spent or until it stops by itself. Pure.
+"""A reply that says the same thing over and over, until its tokens are spent. Pure.
 
 Gemini models fall into it, with one sentence or with a few in turns ("I'll do it. I'll execute. I'll do it."), often
-behind a proper beginning (google-gemini/gemini-cli#13322, redhat-data-and-ai/template-agent#359). Nobody wants to read
-it, and more room for it is only more of it. A list may have equal lines; that they are most of a text, ten times each,
-is no list.
+behind a proper beginning (google-gemini/gemini-cli#13322, redhat-data-and-ai/template-agent#359). More room for it is
+only more of it. A list may have equal lines; that they are most of a text, ten times each, is no list. A reply that has
+come to its end is an answer, however often it says a thing: whoever wanted it so got it so.
 """
 
 from __future__ import annotations

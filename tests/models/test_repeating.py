@@ -1,4 +1,4 @@
-"""A reply that goes round in itself is none; lists and tables are."""
+"""A reply that goes round in itself until it is cut off wants no more room; lists and tables go round in nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from haru_fsm.models.openai_reading import read_body as read_openai
 from haru_fsm.models.reading import read_body
 from haru_fsm.models.repeating import TIMES, is_repeating
 from haru_fsm.models.replies import Problem, Usable
-from haru_fsm.testing.fake_gemini import call, reply
+from haru_fsm.testing.fake_gemini import reply
 
 CHANT = "확인이 어렵습니다. " * 40
 
@@ -46,17 +46,14 @@ def test_lists_and_tables_are_not(text: str) -> None:
     assert not is_repeating(text)
 
 
-@pytest.mark.parametrize("finish", ["STOP", "MAX_TOKENS"])
-def test_such_a_reply_is_of_no_use_and_more_room_would_be_no_help(finish: str) -> None:
-    read = read_body(reply(CHANT, finish=finish))
+def test_for_such_a_reply_more_room_would_be_no_help() -> None:
+    read = read_body(reply(CHANT, finish="MAX_TOKENS"))
     assert isinstance(read, Problem)
-    assert (read.reason, read.finish_reason) == (FailureReason.REPEATING, finish)
-    wire = {"stop": "STOP", "length": "MAX_TOKENS"}
-    [said] = [name for name, means in wire.items() if means == finish]
-    other = read_openai({"choices": [{"message": {"content": CHANT}, "finish_reason": said}]})
+    assert (read.reason, read.finish_reason) == (FailureReason.REPEATING, "MAX_TOKENS")
+    other = read_openai({"choices": [{"message": {"content": CHANT}, "finish_reason": "length"}]})
     assert isinstance(other, Problem)
     assert other.reason is FailureReason.REPEATING
 
 
-def test_beside_a_call_the_call_decides() -> None:
-    assert isinstance(read_body(reply(CHANT, call("get_order"))), Usable)
+def test_one_that_has_come_to_its_end_is_an_answer() -> None:
+    assert isinstance(read_body(reply(CHANT)), Usable)
