@@ -137,7 +137,7 @@ def test_each_mend_is_said() -> None:
     }
 
 
-def responses_of(history: list[dict]) -> tuple[list[dict], tuple[str, ...]]:
+def responses_of(history: list[JSON]) -> tuple[list[JSON], tuple[str, ...]]:
     """What the calls of an adopted history are answered with, in order."""
     mended, repairs = repaired(history)
     assert check_contents([*mended, USER]) == []
@@ -146,7 +146,7 @@ def responses_of(history: list[dict]) -> tuple[list[dict], tuple[str, ...]]:
     ], repairs
 
 
-def result(name: str, value: str, id_: str | None = None) -> dict:
+def result(name: str, value: str, id_: str | None = None) -> JSON:
     return {"functionResponse": {"name": name, "response": {"result": value}, **({"id": id_} if id_ else {})}}
 
 
@@ -166,7 +166,9 @@ def result(name: str, value: str, id_: str | None = None) -> dict:
         ([call("f"), call("g")], [result("g", "of g"), result("?", "nameless")], ["nameless", "of g"]),
     ],
 )
-def test_each_call_gets_its_own_response_in_whatever_order_they_came(calls, given_back, read) -> None:
+def test_each_call_gets_its_own_response_in_whatever_order_they_came(
+    calls: list[JSON], given_back: list[JSON], read: list[str]
+) -> None:
     """Calls that run at once end in any order; the wrong order's state is the answer to a customer."""
     found, repairs = responses_of([USER, {"role": "model", "parts": calls}, {"role": "user", "parts": given_back}])
     assert [each["response"]["result"] for each in found] == read
@@ -215,7 +217,7 @@ def test_one_response_twice_is_not_the_response_of_another_call() -> None:
         ],
     ],
 )
-def test_a_response_is_found_wherever_it_stands_before_the_model_speaks_again(turns) -> None:
+def test_a_response_is_found_wherever_it_stands_before_the_model_speaks_again(turns: list[JSON]) -> None:
     found, _ = responses_of([USER, *turns, {"role": "model", "parts": [{"text": "네."}]}])
     assert [each["response"] for each in found] == [{"result": "of f"}, {"result": "of g"}]
 

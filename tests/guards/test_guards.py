@@ -447,7 +447,7 @@ def test_a_hand_over_in_words_only_is_not_shown(text: str) -> None:
     ],
     ids=["a tool", "a person", "another loop"],
 )
-def test_a_hand_over_that_may_have_been_is_shown(before: list, text: str) -> None:
+def test_a_hand_over_that_may_have_been_is_shown(before: list[Event], text: str) -> None:
     steps = journal(MessageReceived(text="상담원이요"), *before, MessageReceived(text="됐나요?"))
     assert judged(UnfoundedTicketClaim(), steps, answer(text)) is None
 
