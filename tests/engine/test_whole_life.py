@@ -374,7 +374,10 @@ class WholeLife(RuleBasedStateMachine):
         for message in self.told:
             if self.messages[message] == record.summary.conversation_id:
                 assert message in received, "an answered message is in its journal"
-        decided = Counter(step.event.call for step in record.steps if isinstance(step.event, ApprovalDecided))
+        # A fork asks once more what was decided in the steps that it shares: the digest is another conversation's.
+        decided = Counter(
+            (step.event.call, step.event.digest) for step in record.steps if isinstance(step.event, ApprovalDecided)
+        )
         assert all(times == 1 for times in decided.values())
 
     def _effects(self, record: Record) -> None:
