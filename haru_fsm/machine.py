@@ -46,6 +46,7 @@ from haru_fsm.conversation import (
     Step,
     TicketOpened,
     Trip,
+    kind_of,
 )
 from haru_fsm.errors import NoTransition, WorkflowError
 from haru_fsm.guards.folds import Folds
@@ -88,7 +89,7 @@ class Row:
     @property
     def kind(self) -> str:
         """The name of the event."""
-        return str(self.event.model_fields["kind"].default)
+        return kind_of(self.event)
 
     def __str__(self) -> str:
         when = f" when {self.when.name}" if self.when else ""
@@ -187,8 +188,8 @@ class Workflow:
             for guard in atoms(row.when):
                 if guard.judges is not None and not issubclass(row.event, guard.judges):
                     raise WorkflowError(
-                        f"{guard.name} cannot judge {row.kind}; it judges "
-                        f"{', '.join(str(event.model_fields['kind'].default) for event in guard.judges)}. Row: {row}."
+                        f"{guard.name} cannot judge {row.kind}; it judges {', '.join(map(kind_of, guard.judges))}. "
+                        f"Row: {row}."
                     )
         self.work: dict[str, Work] = {str(state): work for state, work in work.items()}
         self.initial = str(initial if initial is not None else self.rows[0].sources[0])
@@ -228,7 +229,7 @@ class Workflow:
 
     def accepts(self, state: str, event: type[Event]) -> bool:
         """Whether the table has a row for this event in this state."""
-        return (state, str(event.model_fields["kind"].default)) in self._pairs
+        return (state, kind_of(event)) in self._pairs
 
     def lets_in(self, state: str) -> bool:
         """Whether a message finds its way out of this state; out of one that is gone, it goes to a person."""

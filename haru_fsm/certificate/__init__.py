@@ -5,11 +5,12 @@
     figures.py      the worst case in requests, calls, seconds, tokens and money
     worst_case.py   the heaviest run
     unfolding.py    runs with their counts
-    arcs.py         the table read as logic
+    arcs.py         the table read as a graph
+    ways.py         a row read as logic
     claims.py       do guards keep what they promise? tried against made-up histories (histories.py)
 
 The proof is about the table and what its guards promise (`limit`, `counts`); that guards keep their promises is for
-tests to show. What a guard promises not, it may do at any time: models, tools and customers are adversaries here.
+tests to show. What a guard does not promise, it may do at any time: models, tools and customers are adversaries here.
 """
 
 from __future__ import annotations

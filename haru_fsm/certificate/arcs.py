@@ -1,9 +1,5 @@
-"""The table read as logic: in which ways each row can fire, what each way asks, and what it counts up.
-
-A row fires under every assignment of its pair's guards in which it is the first to pass. Guards are evaluated as
-the machine does it: in the order of the rows, from the left, no further than needed; equal guards have one value.
-Each way of firing *asks* the limited guards that were false in it, so composites, caps and rows that can never
-fire need no rules of their own.
+"""The table read as a graph: an arc for each way in which a row can fire (`ways.py`), with the limits that this way
+asks and those that it counts up.
 
 A limit is a counter. It counts visits of states (work done, the visit being judged included), or how often a guard
 was asked without tripping: a `Counted` guard wherever it is asked, any other at each (state, event) for itself.
@@ -18,12 +14,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from haru_fsm.conversation import OUTSIDE, Event, Resumed
-from haru_fsm.guards.guard import AllOf, AnyOf, Counted, Guard, Not, atoms
+from haru_fsm.certificate.ways import Verdicts, passed, ways_to_fire
+from haru_fsm.conversation import OUTSIDE, Event, Resumed, kind_of
+from haru_fsm.guards.guard import Counted, Guard
 from haru_fsm.machine import Row, Workflow
-
-Verdicts = Mapping[Guard, bool]
-"""Which guards tripped. One that was not evaluated is not in it."""
 
 
 class Place(NamedTuple):
@@ -33,26 +27,24 @@ class Place(NamedTuple):
     rests: bool = False
 
 
-MOST_WAYS = 200
-"""Ways of firing that are told apart at one (state, event)."""
-
 START = Place("", rests=True)
 """Before the run. No arc leads back to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A counter: what raises it, and the count at which the guards that read it trip for good."""
+    """A counter: what raises it, and the count (`limit`) at which the guards that read it trip for good."""
 
     limit: int
     guard: Guard
+    """One of the guards that read it, to name it by."""
     visits: frozenset[str]
     """The states whose visits raise it; empty: askings do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arc:
-    """One way in which one row fires. `needs` are pairs (limit, highest count at which it can still fire this way)."""
+    """One way in which one row fires. Rows and limits are named by their numbers in the workflow and in the graph."""
 
     row: int
     event: type[Event]
@@ -60,7 +52,9 @@ class Arc:
     target: Place
     verdicts: Verdicts
     needs: tuple[tuple[int, int], ...] = ()
+    """The limits that are asked, each with the highest count at which the row can still fire this way."""
     raises: frozenset[int] = frozenset()
+    """The limits whose count is one higher afterwards."""
     given: bool = False
     """The event is given by the work of the source: a visit of it is done."""
 
@@ -72,7 +66,7 @@ class Arc:
     @property
     def kind(self) -> str:
         """The name of the event."""
-        return kind(self.event)
+        return kind_of(self.event)
 
     def passes(self, guard: Guard) -> bool:
         """Whether this guard is asked and found not to trip."""
@@ -122,7 +116,7 @@ class Graph:
         return frozenset({initial, *reach([initial], (*self.starts, *self.arcs))})
 
     def run(self) -> tuple[Arc, ...]:
-        """The arcs that runs can use, beginning at START; those that ask a limit without any room left out."""
+        """The arcs that runs can use, beginning at START: without those that ask a limit which leaves no room at all."""
         arcs = tuple(arc for arc in self.arcs if all(most >= 0 for _, most in arc.needs))
         begun = [arc.target for arc in self.starts]
         places = reach(begun, arcs) | {*begun}
@@ -142,11 +136,6 @@ def reach(places: Iterable[Place], arcs: Iterable[Arc]) -> frozenset[Place]:
         found.update(fresh)
         waiting.extend(fresh)
     return frozenset(found)
-
-
-def kind(event: type[Event]) -> str:
-    """The name of an event's class in tables and journals."""
-    return str(event.model_fields["kind"].default)
 
 
 def from_outside(event: type[Event]) -> bool:
@@ -194,7 +183,7 @@ def _pairs(workflow: Workflow) -> Iterator[_Pair]:
             rows[str(source), row.kind].append((number, row))
     for (state, name), asked in rows.items():
         event = asked[0][1].event
-        given = name in {kind(event) for event in workflow.gives.get(state, ())}
+        given = name in {kind_of(event) for event in workflow.gives.get(state, ())}
         if given or (issubclass(event, Resumed) and state in workflow.work):
             yield _Pair(Place(state), event, tuple(asked), given)
         elif from_outside(event):
@@ -206,7 +195,7 @@ def _arcs(pair: _Pair, limits: dict[object, tuple[int, Limit]]) -> Iterator[Arc]
     for (number, row), ways in zip(pair.rows, ways_to_fire([row.when for _, row in pair.rows]), strict=True):
         target = Place(str(row.target), row.rests)
         for way in ways:
-            asked = {_limit(guard, pair, limits): guard for guard in _passed(way) if guard.limit is not None}
+            asked = {_limit(guard, pair, limits): guard for guard in passed(way) if guard.limit is not None}
             needs = tuple((limit, guard.limit - 1) for limit, guard in asked.items() if guard.limit is not None)
             raises = frozenset(limit for limit, guard in asked.items() if not guard.counts)
             yield Arc(number, pair.event, pair.place, target, way, needs, raises, pair.given)
@@ -218,7 +207,7 @@ def _limit(guard: Guard, pair: _Pair, limits: dict[object, tuple[int, Limit]]) -
     visits = frozenset(str(state) for state in guard.counts)
     key: object = (visits, guard.limit)
     if not visits:
-        key = guard if isinstance(guard, Counted) else (guard, pair.place.state, kind(pair.event))
+        key = guard if isinstance(guard, Counted) else (guard, pair.place.state, kind_of(pair.event))
     return limits.setdefault(key, (len(limits), Limit(guard.limit, guard, visits)))[0]
 
 
@@ -227,82 +216,3 @@ def _counted(arc: Arc, visits: Iterable[tuple[int, Limit]]) -> Arc:
     raised = frozenset(number for number, limit in visits if arc.given and arc.source.state in limit.visits)
     needs = tuple((limit, most - (limit in raised)) for limit, most in arc.needs)
     return replace(arc, needs=needs, raises=arc.raises | raised)
-
-
-# --------------------------------------------------------------------------- ways of firing
-
-
-def ways_to_fire(conditions: Sequence[Guard | None]) -> list[list[Verdicts]]:
-    """For each of these rows, asked in this order, the ways in which it is the first to pass.
-
-    Of two ways of which one asks no more than the other, only that one is kept: whatever can happen in the other can
-    happen in it, for as long and longer.
-    """
-    found = []
-    going: list[Verdicts] = [{}]
-    for position, condition in enumerate(conditions):
-        later = frozenset(guard for rest in conditions[position + 1 :] for guard in atoms(rest))
-        passing, going = _split(condition, going, later)
-        found.append(_least(passing, frozenset()))
-    return found
-
-
-def _split(guard: Guard | None, ways: list[Verdicts], later: frozenset[Guard]) -> tuple[list[Verdicts], list[Verdicts]]:
-    """The ways, carried on, in which a guard trips, and those in which it does not. `later` guards are yet to come."""
-    match guard:
-        case None:
-            return ways, []
-        case Not(guard=part):
-            passing, failing = _split(part, ways, later)
-            return failing, passing
-        case AnyOf(guards=parts):
-            return _until(True, parts, ways, later)
-        case AllOf(guards=parts):
-            failing, passing = _until(False, parts, ways, later)
-            return passing, failing
-        case _:
-            tripped: list[Verdicts] = [{**way, guard: True} for way in ways if way.get(guard, True)]
-            passed: list[Verdicts] = [{**way, guard: False} for way in ways if not way.get(guard, False)]
-            return tripped, passed
-
-
-def _until(
-    verdict: bool, parts: tuple[Guard, ...], ways: list[Verdicts], later: frozenset[Guard]
-) -> tuple[list[Verdicts], list[Verdicts]]:
-    """The ways in which a part has this verdict (and no further part is asked), and those in which none has it."""
-    ended: list[Verdicts] = []
-    for position, part in enumerate(parts):
-        to_come = later.union(*(atoms(rest) for rest in parts[position + 1 :]))
-        tripped, passed = _split(part, ways, to_come)
-        ended += tripped if verdict else passed
-        ways = _least(passed if verdict else tripped, to_come)
-    return _least(ended, later), ways
-
-
-def _passed(way: Verdicts) -> frozenset[Guard]:
-    """The guards that bound something, and were asked and did not trip."""
-    return frozenset(guard for guard, tripped in way.items() if not tripped and _binds(guard))
-
-
-def _binds(guard: Guard) -> bool:
-    return guard.limit is not None or guard.measures is not None
-
-
-def _least(ways: list[Verdicts], later: frozenset[Guard]) -> list[Verdicts]:
-    """The ways that ask least. A value matters as long as `later` guards include it."""
-    kept = _undercut(ways, later)
-    if len(kept) <= MOST_WAYS:
-        return kept
-    # Too many to tell apart. A guard that promises nothing may then change its mind from row to row, which allows more
-    # than can happen, and never less.
-    return _undercut([{guard: way[guard] for guard in way if _binds(guard)} for way in kept], later)
-
-
-def _undercut(ways: list[Verdicts], later: frozenset[Guard]) -> list[Verdicts]:
-    marks = [(_passed(way), frozenset(item for item in way.items() if item[0] in later)) for way in ways]
-    kept: list[int] = []
-    for number in sorted(range(len(ways)), key=lambda n: len(marks[n][0]) + len(marks[n][1])):
-        asks, values = marks[number]
-        if not any(marks[other][0] <= asks and marks[other][1] <= values for other in kept):
-            kept.append(number)
-    return [ways[number] for number in sorted(kept)]

@@ -27,6 +27,7 @@ from haru_fsm.conversation import (
     ToolsExecuted,
     ToolsRequested,
     Usage,
+    kind_of,
 )
 
 
@@ -37,7 +38,7 @@ def made_up(event: type[Event], draw: random.Random) -> Event:
     try:
         return event.model_validate({})
     except ValidationError:
-        return event.model_construct(kind=str(event.model_fields["kind"].default))
+        return event.model_construct(kind=kind_of(event))
 
 
 def whole(event: Event) -> bool:

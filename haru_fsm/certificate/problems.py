@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
-from haru_fsm.certificate.arcs import Graph, Limit, Place, from_outside, kind
+from haru_fsm.certificate.arcs import Graph, Limit, Place, from_outside
 from haru_fsm.certificate.loops import Loop, endless_loop
 from haru_fsm.certificate.routes import Move, Stretch, in_words, moves
-from haru_fsm.conversation import ApprovalRequested, MessageReceived, Resumed
+from haru_fsm.conversation import ApprovalRequested, MessageReceived, Resumed, kind_of
 from haru_fsm.machine import Row, Workflow
 
 
@@ -96,7 +96,8 @@ def _without_row(workflow: Workflow) -> Iterator[Problem]:
             yield Problem(kind=ProblemKind.NO_EVENTS, text=text, state=state)
         for event in events:
             if not workflow.accepts(state, event):
-                text = f"The work of {state} may give {kind(event)}, which has no row there. Add one, without a guard."
+                given = f"The work of {state} may give {kind_of(event)}"
+                text = f"{given}, which has no row there. Add one, without a guard."
                 yield Problem(kind=ProblemKind.NO_ROW, text=text, state=state)
 
 
@@ -130,7 +131,7 @@ def _dead_rows(graph: Graph) -> Iterator[Problem]:
 
 def _why_dead(graph: Graph, state: str, row: Row) -> str:
     event, workflow = row.event, graph.workflow
-    given = any(kind(each) == row.kind for each in workflow.gives.get(state, ()))
+    given = any(kind_of(each) == row.kind for each in workflow.gives.get(state, ()))
     resumed = issubclass(event, Resumed) and state in workflow.work
     if from_outside(event) and not given and Place(state, rests=True) not in graph.reachable:
         return f"{row.kind} comes from outside, and no row rests there; mark one with rests=True, or take this one out"
@@ -149,7 +150,7 @@ def _without_next_run(workflow: Workflow) -> Iterator[Problem]:
         if not workflow.accepts(state, MessageReceived):
             text = (
                 "Where a run waits for a person's approval, a message that comes meanwhile is kept and begins the next "
-                f"run; but a run may end in {state}, and {state} has no row for {kind(MessageReceived)}. Add one. "
+                f"run; but a run may end in {state}, and {state} has no row for {kind_of(MessageReceived)}. Add one. "
                 f"Row: {workflow.rows[number]}."
             )
             yield Problem(kind=ProblemKind.NO_NEXT_RUN, text=text, state=state, row=number)

@@ -18,6 +18,8 @@ Spot = tuple[Place, Counts]
 
 @dataclass(frozen=True, slots=True)
 class _Move:
+    """An arc whose limits are named by their place in `Counts`."""
+
     arc: Arc
     target: Place
     needs: tuple[tuple[int, int], ...]

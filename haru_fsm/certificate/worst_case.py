@@ -100,11 +100,13 @@ def _overdrawn(walk: Iterable[Arc]) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Unfolded:
-    """The spots of an unfolding, in an order in which each comes after all that lead to it; `knotted` have none."""
+    """All spots of an unfolding that a run can reach."""
 
     after: dict[Spot, list[tuple[Arc, Spot]]]
     came: dict[Spot, tuple[Arc, Spot]]
+    """How each spot was reached first; walked backwards it leads to the start."""
     order: list[Spot]
+    """The spots, each after all that lead to it. Those that lie on a loop, or behind one, have no place in it."""
 
     @staticmethod
     def of(graph: Graph, tracked: Iterable[int], most_spots: int) -> _Unfolded | None:
@@ -152,6 +154,7 @@ class _Unfolded:
 
 
 def _in_order(after: dict[Spot, list[tuple[Arc, Spot]]]) -> list[Spot]:
+    """Kahn's algorithm: a spot is next when all that lead to it have had their turn."""
     missing = Counter(following for arcs in after.values() for _, following in arcs)
     order = [spot for spot in after if not missing[spot]]
     for spot in order:

@@ -28,6 +28,7 @@ from haru_fsm.conversation.events import (
     TicketOpened,
     ToolsExecuted,
     ToolsRequested,
+    kind_of,
 )
 from haru_fsm.conversation.steps import (
     Answer,
@@ -104,6 +105,7 @@ __all__ = [
     "has_last_word",
     "held_messages",
     "is_held",
+    "kind_of",
     "last_request",
     "self_contained",
 ]

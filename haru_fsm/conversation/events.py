@@ -42,6 +42,11 @@ class Event(Frozen):
         self.__pydantic_fields_set__.add("kind")
 
 
+def kind_of(event: type[Event]) -> str:
+    """The name of an event's class in tables and journals."""
+    return str(event.model_fields["kind"].default)
+
+
 class MessageReceived(Event):
     """The customer wrote. A `message_id` seen before in the conversation is the same message again."""
 
@@ -303,7 +308,7 @@ OUTSIDE: frozenset[type[Event]] = frozenset(
 )
 """Events that no state's work gives: they come from outside and leave rest."""
 
-KINDS: Mapping[str, type[Event]] = {event.model_fields["kind"].default: event for event in EVENTS}
+KINDS: Mapping[str, type[Event]] = {kind_of(event): event for event in EVENTS}
 """The engine's own events by kind. An app may have others."""
 
 KnownEvent = Annotated[

@@ -40,6 +40,7 @@ from haru_fsm.conversation import (
     Usage,
     awaited,
     executed,
+    kind_of,
     last_request,
 )
 from haru_fsm.errors import HaruError
@@ -156,9 +157,7 @@ class Explorer:
         self._noted: set[tuple[str, type[Event], str, bool]] = set()
         self._rows = {id(row): number for number, row in enumerate(app.workflow.rows)}
         chosen = {kind: some for kind, some in events.items() if resumes or kind is not Resumed}
-        self.seen = Explored(
-            depth, {str(kind.model_fields["kind"].default): len(some) for kind, some in chosen.items()}, len(self._rows)
-        )
+        self.seen = Explored(depth, {kind_of(kind): len(some) for kind, some in chosen.items()}, len(self._rows))
 
     def explore(self) -> Explored:
         """All of it; stops at the first thing that is wrong."""
@@ -214,7 +213,7 @@ class Explorer:
         for kind in self._workflow.gives[conversation.state]:
             made = list(self._made(kind, conversation))
             if not made:
-                self.seen.unknown.add(str(kind.model_fields["kind"].default))
+                self.seen.unknown.add(kind_of(kind))
             yield from made
         if place.resumes < self._resumes and self._workflow.accepts(conversation.state, Resumed):
             yield from self._events.get(Resumed, ())

@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haru_fsm.certificate.arcs import MOST_WAYS, Verdicts, ways_to_fire
+from haru_fsm.certificate.ways import MOST_WAYS, Verdicts, ways_to_fire
 from haru_fsm.guards.guard import AllOf, AnyOf, Guard, Not, atoms
 
 from .tables import Asked, Free, Visits
