@@ -16,7 +16,8 @@ from haru_fsm import Limits, load_app, tool
 from haru_fsm.approvals import Approvals
 from haru_fsm.clock import SystemClock
 from haru_fsm.conversation import MessageReceived, ToolCall
-from haru_fsm.execution import Executor, Ledger
+from haru_fsm.execution import Executor
+from haru_fsm.ledger import Ledger
 from haru_fsm.stores import Store
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
@@ -81,7 +82,7 @@ async def _executed(function: Callable[..., Any], store: Store) -> float:
     clock = SystemClock()
     executor = Executor(
         tools=Toolbox([function], Limits()),
-        ledger=Ledger(store, begun.conversation_id, {}, clock),
+        ledger=Ledger(store, begun.conversation_id, {}),
         run=1,
         clock=clock,
         left_s=lambda: None,

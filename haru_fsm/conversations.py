@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from haru_fsm import leases
 from haru_fsm.approvals import expired
 from haru_fsm.conversation import Conversation, awaited
+from haru_fsm.equipping import Parts
 from haru_fsm.errors import ConversationBusy, ConversationMoved, UnknownConversation
 from haru_fsm.ids import checked
 from haru_fsm.runs import Run, run_of
 from haru_fsm.stores import Record
-from haru_fsm.worker import Parts, Watcher, Worker
+from haru_fsm.worker import Watcher, Worker
 
 FOLLOW_S = (0.02, 0.5)
 """Seconds between looks at a run that another worker has: the first pause, and the longest."""

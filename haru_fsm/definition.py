@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from haru_fsm.conversation import (
@@ -120,12 +120,3 @@ def _why_unfit(call: ToolCall, entry: LedgerEntry | None, tools: Toolbox) -> str
     if started.keyed and tool.accepts_key and started.digest != digest_of(prepared.canonical):
         return f"the call of {call.name} was begun with arguments that now mean something else"
     return None
-
-
-def begun(ledger: Iterable[LedgerEntry], run: int) -> tuple[str, ...]:
-    """The calls of this run that were started and of which nobody knows (yet) how they ended."""
-    return tuple(
-        entry.call
-        for entry in ledger
-        if entry.started is not None and entry.started.run == run and entry.outcome is None
-    )

@@ -31,6 +31,7 @@ from haru_fsm.conversation import (
     self_contained,
 )
 from haru_fsm.conversations import Conversations
+from haru_fsm.equipping import Parts
 from haru_fsm.errors import (
     AppError,
     ConversationBusy,
@@ -48,7 +49,7 @@ from haru_fsm.runs import Piece, Run, run_of
 from haru_fsm.stores import Outcome, Record, Store, Summary
 from haru_fsm.tickets import TicketDesk
 from haru_fsm.visible import is_blank
-from haru_fsm.worker import Parts, Watcher
+from haru_fsm.worker import Watcher
 
 MESSAGE_CHARS = 20_000
 """Characters that one message of a customer may have."""

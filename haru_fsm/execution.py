@@ -7,19 +7,17 @@ the effect. One call that raises, hangs or is cancelled never loses the results 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from haru_fsm import toolbox
 from haru_fsm.approvals import DENIED_NOTE, Approvals, Asked
 from haru_fsm.clock import Clock
-from haru_fsm.conversation import JSON, Awaited, ResultStatus, Step, ToolCall, ToolResult, executed
+from haru_fsm.conversation import JSON, Awaited, ResultStatus, ToolCall, ToolResult
 from haru_fsm.effects import Decision, decide, digest_of, same_effect
-from haru_fsm.errors import StoreError
-from haru_fsm.late import LateWrites
-from haru_fsm.stores import LedgerEntry, Outcome, Started, Store
+from haru_fsm.ledger import Ledger
+from haru_fsm.stores import LedgerEntry, Outcome, Started
 
 IN_DOUBT_NOTE = "Do not call it again and do not claim that it worked or failed: a person will look into it."
 LEAST_S = 0.001
@@ -42,55 +40,6 @@ class _Call:
     @property
     def has_effect(self) -> bool:
         return self.tool is not None and self.tool.has_effect and isinstance(self.prepared, toolbox.Prepared)
-
-
-@dataclass(slots=True)
-class Ledger:
-    """The effect ledger of one conversation, as this worker sees it: what was loaded, and what it wrote since."""
-
-    store: Store
-    conversation_id: str
-    entries: dict[str, LedgerEntry]
-    clock: Clock
-    late: LateWrites = field(default_factory=LateWrites)
-    """The engine's own, so that closing waits for all of them."""
-    inherited: Mapping[str, LedgerEntry] = field(default_factory=dict)
-    """What was done in the steps that a fork shares with the conversations before it."""
-
-    def __post_init__(self) -> None:
-        self.entries = {**self.inherited, **self.entries}
-
-    async def claim(self, call: str, started: Started) -> bool:
-        """True when this worker, and nobody else, may run the call now."""
-        won = await self.store.note(self.conversation_id, call, started)
-        if won:
-            self.entries[call] = LedgerEntry(call, started)
-        return won
-
-    async def settle(self, call: str, outcome: Outcome) -> LedgerEntry:
-        """Write an outcome; the first one stays. Returns what the ledger then holds."""
-        if await self.store.note(self.conversation_id, call, outcome):
-            started = self.entries[call].started if call in self.entries else None
-            self.entries[call] = LedgerEntry(call, started, outcome)
-        else:
-            await self.refresh()
-        return self.entries[call]
-
-    async def refresh(self) -> None:
-        """Read the ledger again: another process, or a late tool, may have written."""
-        record = await self.store.load(self.conversation_id)
-        if record is not None:
-            self.entries = {**self.inherited, **record.ledger}
-
-    def settle_late(self, call: str, outcome: Outcome) -> None:
-        """Write an outcome that came after its call was given up; to be called in the event loop."""
-        what = f"The outcome of call {call} of conversation {self.conversation_id} ({outcome.status})"
-        self.late.begin(self._settle_late(call, outcome), what)
-
-    async def _settle_late(self, call: str, outcome: Outcome) -> None:
-        # If the store cannot take it now the call stays in doubt, which is the truth; a person settles it.
-        with suppress(StoreError):
-            await self.settle(call, outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,17 +285,3 @@ def _refused(call: _Call) -> ToolResult:
 
 def _changed(result: ToolResult, **facts: object) -> ToolResult:
     return result.model_copy(update=facts)
-
-
-def doubts(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-    """The calls that were started and whose outcome nobody knows."""
-    return [entry for entry in entries if entry.started is not None and entry.outcome is None]
-
-
-def inherited(steps: Sequence[Step], before: Iterable[LedgerEntry]) -> dict[str, LedgerEntry]:
-    """Of what was done before a fork (the nearest first), the effects that stand in its own journal."""
-    found: dict[str, LedgerEntry] = {}
-    for entry in before:
-        found.setdefault(entry.call, entry)
-    took_place = (call for call, _, result in executed(steps) if result.effect and result.ran) if found else ()
-    return {call: found[call] for call in took_place if call in found}

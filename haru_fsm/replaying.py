@@ -45,19 +45,20 @@ from haru_fsm.conversation import (
     last_request,
 )
 from haru_fsm.definition import carried
+from haru_fsm.equipping import services_for
 from haru_fsm.errors import NoTransition
 from haru_fsm.exchanged import exchanged
-from haru_fsm.execution import Ledger
-from haru_fsm.machine import CHANGED, RESUMED_TOO_OFTEN
+from haru_fsm.ledger import Ledger
+from haru_fsm.machine import CHANGED
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.resuming import taken_up
 from haru_fsm.services import Services
 from haru_fsm.stores import Record
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.tickets import StoreDesk
 from haru_fsm.toolbox import Refused
-from haru_fsm.worker import resumed_too_often
 
 VALUE_CHARS = 600
 """Characters of a value that a difference shows."""
@@ -183,19 +184,11 @@ class _Again:
             if was.trip is not None and was.trip.guard == CHANGED:
                 # That an app was changed while the run was open is a fact like a crash: it came from outside.
                 return workflow.strand(conversation, event, CHANGED, was.trip.because)
-            if isinstance(event, Resumed) and not workflow.accepts(conversation.state, Resumed):
-                return self._taken_up(event)
+            if isinstance(event, Resumed):
+                return taken_up(workflow, conversation, event, max_resumes=self._app.limits.max_resumes)
             return workflow.advance(conversation, event)
         except NoTransition as error:
             raise _Otherwise("way", _way(was), str(error)) from error
-
-    def _taken_up(self, event: Resumed) -> Conversation:
-        """Where the table says nothing of `resumed`."""
-        app, conversation = self._app, self._conversation
-        if resumed_too_often(conversation, app):
-            because = f"the run was taken up again {app.limits.max_resumes} times"
-            return app.workflow.strand(conversation, event, RESUMED_TOO_OFTEN, because)
-        return app.workflow.stay(conversation, event)
 
     # -- what happens
 
@@ -266,23 +259,14 @@ class _Again:
         conversation = self._conversation
         if self._services is None or conversation.run != self._run:
             self._run = conversation.run
-            session = self._app.session(
-                conversation.customer_id,
-                conversation_id=conversation.conversation_id,
-                run=conversation.run,
-                desk=self._desk,
-                clock=self._clock,
-                rehearsal=conversation.rehearsal,
-            )
-            self._services = Services(
+            self._services = services_for(
+                self._app,
+                conversation,
+                conversation.run,
                 model=ScriptedModel([]),
-                tools=self._app.toolbox(session),
-                ledger=Ledger(self._store, conversation.conversation_id, {}, self._clock),
+                ledger=Ledger(self._store, conversation.conversation_id, {}),
                 desk=self._desk,
                 clock=self._clock,
-                limits=self._app.limits,
-                system_prompt=self._app.system_prompt,
-                rehearsal=conversation.rehearsal,
             )
         return self._services
 

@@ -22,8 +22,9 @@ from haru_fsm.conversation import (
     has_last_word,
 )
 from haru_fsm.errors import DeskUnavailable
-from haru_fsm.execution import LEAST_S, Executor, Ledger
+from haru_fsm.execution import LEAST_S, Executor
 from haru_fsm.foreign import in_words
+from haru_fsm.ledger import Ledger
 from haru_fsm.limits import Limits
 from haru_fsm.models import Model, ModelRequest
 from haru_fsm.progress import Progress

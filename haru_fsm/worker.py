@@ -17,11 +17,9 @@ import inspect
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from typing import TypeVar
 
 from haru_fsm import leases
-from haru_fsm.app import App
-from haru_fsm.clock import Clock
 from haru_fsm.conversation import (
     ApprovalDecided,
     Conversation,
@@ -31,11 +29,11 @@ from haru_fsm.conversation import (
     Resumed,
     Step,
     TicketClosed,
-    TicketOpened,
     ToolsExecuted,
     held_messages,
 )
-from haru_fsm.definition import begun, carried, misfit
+from haru_fsm.definition import carried, misfit
+from haru_fsm.equipping import Parts, equipped
 from haru_fsm.errors import (
     AppError,
     ConversationMoved,
@@ -45,33 +43,18 @@ from haru_fsm.errors import (
     JournalDamaged,
     StoreError,
 )
-from haru_fsm.execution import Ledger, inherited
-from haru_fsm.late import LateWrites
-from haru_fsm.machine import CHANGED, RESUMED_TOO_OFTEN
-from haru_fsm.models import Model
+from haru_fsm.ledger import doubts
+from haru_fsm.machine import CHANGED
+from haru_fsm.resuming import taken_up
 from haru_fsm.runs import Piece, Run, run_of
 from haru_fsm.services import Services
-from haru_fsm.stores import LedgerEntry, Record, Store
-from haru_fsm.tickets import StoreDesk, TicketDesk
+from haru_fsm.stores import Record
 
 APPEND_ATTEMPTS = 3
 APPEND_PAUSE_S = 0.1
 
 Watcher = Callable[[Step | Piece], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What an engine works with, shared by all its work."""
-
-    app: App
-    model: Model
-    store: Store
-    clock: Clock
-    desk: TicketDesk | None = None
-    """Where tickets are filed; None: in the store."""
-    late: LateWrites = field(default_factory=LateWrites)
-    """Writes of outcomes that came after their call was given up."""
+E = TypeVar("E", bound=Event)
 
 
 class Worker:
@@ -228,7 +211,7 @@ class Worker:
             event = event.model_copy(update={"ticket": ticket}) if ticket is not None else event
         self._conversation = self._parts.app.workflow.advance(self._conversation, event)
 
-    def _stamped(self, event: Event, took_ms: int = 0) -> Event:
+    def _stamped(self, event: E, took_ms: int = 0) -> E:
         stamp: dict[str, object] = {"at": round(self._parts.clock.now(), 3)}
         if took_ms:
             stamp["took_ms"] = took_ms
@@ -250,17 +233,14 @@ class Worker:
         services = await self._equipped(conversation.run)
         facts: dict[str, object] = {"worker": f"{leases.this_host()}:{os.getpid()}"}
         facts |= {"definition": digest} if digest else {}
-        doubtful = begun(services.ledger.entries.values(), conversation.run)
-        facts |= {"begun": doubtful} if doubtful else {}
+        begun = tuple(entry.call for entry in doubts(services.ledger.entries.values(), run=conversation.run))
+        facts |= {"begun": begun} if begun else {}
         event = Resumed.model_validate(facts)
         if why is not None:
             self._strand(event, CHANGED, f"the app was changed while the run was open: {why}")
-        elif app.workflow.accepts(conversation.state, Resumed):
-            self._advance(event)
-        elif resumed_too_often(conversation, app):
-            self._strand(event, RESUMED_TOO_OFTEN, f"the run was taken up again {app.limits.max_resumes} times")
         else:
-            self._conversation = app.workflow.stay(conversation, self._stamped(event))
+            limit = app.limits.max_resumes
+            self._conversation = taken_up(app.workflow, conversation, self._stamped(event), max_resumes=limit)
 
     def _strand(self, event: Event, guard: str, because: str) -> None:
         workflow = self._parts.app.workflow
@@ -301,63 +281,7 @@ class Worker:
     async def _equipped(self, run: int) -> Services:
         """What the work of this run may use; made once, for tools are worth making once."""
         if self._services is None:
-            self._services = await self._equip(run)
+            watch = self._watch
+            on_text = (lambda text: watch(Piece(text))) if watch is not None else None
+            self._services = await equipped(self._parts, self._conversation, self._record, run, on_text)
         return self._services
-
-    async def _done_before(self) -> tuple[LedgerEntry, ...]:
-        """What the conversations have done that this one was forked from; the nearest comes first. One that is gone, or
-        damaged, tells no more, and holds up nobody who came from it."""
-        line: dict[str, Record] = {}
-        parent = self._conversation.parent
-        with suppress(JournalDamaged):
-            while parent is not None and parent not in line and (record := await self._parts.store.load(parent)):
-                line[parent] = record
-                parent = record.summary.parent
-        return tuple(entry for record in line.values() for entry in record.ledger.values())
-
-    async def _equip(self, run: int) -> Services:
-        parts, record, conversation = self._parts, self._record, self._conversation
-        before = await self._done_before()
-        # A rehearsal files its tickets here, marked as such, and never with somebody else's desk.
-        desk = StoreDesk(
-            parts.store,
-            record.open_ticket if record is not None else None,
-            elsewhere=None if conversation.rehearsal else parts.desk,
-            time_s=parts.app.limits.tool_timeout_s,
-        )
-        session = parts.app.session(
-            conversation.customer_id,
-            conversation_id=conversation.conversation_id,
-            run=run,
-            desk=desk,
-            clock=parts.clock,
-            rehearsal=conversation.rehearsal,
-        )
-        watch = self._watch
-        return Services(
-            model=parts.model,
-            tools=parts.app.toolbox(session),
-            ledger=Ledger(
-                parts.store,
-                conversation.conversation_id,
-                dict(record.ledger) if record is not None else {},
-                parts.clock,
-                parts.late,
-                inherited(conversation.steps, before),
-            ),
-            desk=desk,
-            clock=parts.clock,
-            limits=parts.app.limits,
-            system_prompt=parts.app.system_prompt,
-            rehearsal=conversation.rehearsal,
-            rehearsed=before,
-            on_text=(lambda text: watch(Piece(text))) if watch is not None else None,
-        )
-
-
-def resumed_too_often(conversation: Conversation, app: App) -> bool:
-    """For tables without rows for `resumed`: a run that keeps killing its process must end there, too."""
-    opens_tickets = [state for state, events in app.workflow.gives.items() if TicketOpened in events]
-    resumes = sum(isinstance(step.event, Resumed) for step in conversation.run_steps)
-    stuck = resumes >= app.limits.max_resumes
-    return stuck and bool(opens_tickets) and conversation.state not in opens_tickets

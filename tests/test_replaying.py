@@ -28,7 +28,7 @@ from haru_fsm.conversation import (
     ToolsRequested,
     Usage,
 )
-from haru_fsm.execution import Ledger
+from haru_fsm.ledger import Ledger
 from haru_fsm.machine import CHANGED
 from haru_fsm.models import ModelRequest
 from haru_fsm.models.cassette import CassetteModel, Recorder
@@ -185,7 +185,7 @@ async def test_services_that_are_copied_know_all_that_has_happened() -> None:
     services = Services(
         model=ScriptedModel([]),
         tools=now.toolbox(now.session("C1")),
-        ledger=Ledger(haru.store, conversation.conversation_id, {}, FakeClock()),
+        ledger=Ledger(haru.store, conversation.conversation_id, {}),
         desk=StoreDesk(haru.store),
         clock=FakeClock(),
         limits=now.limits,

@@ -116,7 +116,7 @@ class Graph:
         return frozenset({initial, *reach([initial], (*self.starts, *self.arcs))})
 
     def run(self) -> tuple[Arc, ...]:
-        """The arcs that runs can use, beginning at START: without those that ask a limit which leaves no room at all."""
+        """The arcs that runs can use, beginning at START: none that asks a limit which leaves no room at all."""
         arcs = tuple(arc for arc in self.arcs if all(most >= 0 for _, most in arc.needs))
         begun = [arc.target for arc in self.starts]
         places = reach(begun, arcs) | {*begun}

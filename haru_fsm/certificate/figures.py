@@ -219,8 +219,7 @@ class Figures:
         )
 
     def _loose(self, guard: Guard, spends: Callable[[Arc], bool], begins: frozenset[Place]) -> float:
-        """How often in a run, at most, work may begin although this guard was not asked, and passed, since something was
-        spent."""
+        """How often in a run, at most, work may begin although something was spent since this guard was last passed."""
         unasked = [arc for arc in self.graph.undisturbed.arcs if not arc.passes(guard)]
         spent = {arc.target for arc in unasked if spends(arc)}
         leading = {place for place in spent if begins & {place, *reach([place], unasked)}}

@@ -91,7 +91,7 @@ def as_object(record: Record, tickets: Sequence[StoredTicket]) -> dict[str, Any]
     """Everything stored of a conversation, as JSON."""
     from haru_fsm.cli.ticketing import ticket_object
     from haru_fsm.conversation import awaited
-    from haru_fsm.execution import doubts
+    from haru_fsm.ledger import doubts
 
     return {
         **asdict(record.summary),
@@ -107,7 +107,7 @@ def show_record(record: Record, tickets: Sequence[StoredTicket], given: Given) -
     from haru_fsm.cli.asking import what_waits
     from haru_fsm.cli.timeline import began, timeline
     from haru_fsm.conversation import awaited
-    from haru_fsm.execution import doubts
+    from haru_fsm.ledger import doubts
 
     one = record.summary
     state = "waits for approval" if one.paused else "at rest" if one.resting else "unfinished"
