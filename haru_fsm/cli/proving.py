@@ -134,8 +134,9 @@ def _replay(given: Given, file: Path, as_json: bool) -> int:
 
 def _exhaustive(given: Given, depth: int, findings: Path, as_json: bool) -> int:
     from haru_fsm.clock import SystemClock
+    from haru_fsm.testing.alphabet import alphabet
     from haru_fsm.testing.customers import one_customer
-    from haru_fsm.testing.exhaustive import Explorer, alphabet, as_play
+    from haru_fsm.testing.exhaustive import Explorer, as_play
     from haru_fsm.testing.plays import Finding
 
     loaded, clock = given.load(), SystemClock()

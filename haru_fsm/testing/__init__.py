@@ -8,7 +8,7 @@
     plays, behaviours, crashes                    what happens in a conversation, as data
     driving, judgements, judging_*, comparing, telling    the driver, what must be true, and how it is told
     personas, strategies, hunting, scoping        at random, and down to the shortest
-    exhaustive, kills                             the other two sources of events
+    exhaustive (of an alphabet), kills            the other two sources of events
     fake_gemini, fake_openai, scripted_http, local_http, strict, strict_openai        the APIs and their rule books
     plugin                                        fixtures for pytest
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from haru_fsm.conversation import Resumed, Step
 from haru_fsm.testing.driving import Performance
-from haru_fsm.testing.judgements import doubtful, steps_of
+from haru_fsm.testing.judging_effects import doubtful
 
 CARRIED_ON = "a crash changes nothing"
 
@@ -45,9 +45,9 @@ def difference(one: Sequence[Step], other: Sequence[Step]) -> str:
 
 def carried_on(disturbed: Performance, calm: Performance) -> Iterator[str]:
     """What a crash has changed: nothing may be, unless an effect is in doubt or the run was given up."""
-    if doubtful(disturbed.record) or doubtful(calm.record) or disturbed.broke or _given_up(steps_of(disturbed)):
+    if doubtful(disturbed.record) or doubtful(calm.record) or disturbed.broke or _given_up(disturbed.steps):
         return
-    if differs := difference(steps_of(disturbed), steps_of(calm)):
+    if differs := difference(disturbed.steps, calm.steps):
         yield f"after {len(disturbed.deaths)} crashes the journal differs from the undisturbed one: {differs}"
 
 

@@ -90,6 +90,15 @@ class Performance:
         """The stored journal."""
         return self.record.steps if self.record is not None else ()
 
+    @property
+    def steps_by_run(self) -> dict[int, list[Step]]:
+        """The stored journal, run by run; what belongs to none (an adopted history) is left out."""
+        runs: dict[int, list[Step]] = {}
+        for step in self.steps:
+            if step.run:
+                runs.setdefault(step.run, []).append(step)
+        return runs
+
 
 class Rig:
     """An app on the stand: watched, and ready for any number of plays, one at a time."""

@@ -1,56 +1,42 @@
 """Every conversation over a small alphabet, up to a depth: through the pure core, with beginnings shared.
 
-At each place in a run the state's work may give any event of its alphabet: a few for each kind that its annotation
-names. A conversation that goes on from where another one stands shares all that came before, so each transition is
-made once. What is proved holds for every order of these events, and for no others: the coverage says what they were.
+At each place in a run the state's work may give any event of the alphabet (`alphabet.py`): a few for each kind that
+its annotation names. A conversation that goes on from where another one stands shares all that came before, so each
+transition is made once. What is proved holds for every order of these events, and for no others: the coverage says what
+they were.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 from haru_fsm.app import App
 from haru_fsm.certificate import certify
 from haru_fsm.contents import History
 from haru_fsm.conversation import (
     JSON,
-    Answer,
-    ApprovalDecided,
-    ApprovalRequested,
-    Awaited,
     Conversation,
     Event,
-    FailureReason,
     MessageReceived,
     ModelAnswered,
     ModelEvent,
     ModelFailed,
-    ObservationAppended,
     ResultStatus,
     Resumed,
     Step,
-    Ticket,
-    TicketOpened,
     ToolResult,
-    ToolsExecuted,
     ToolsRequested,
-    Usage,
-    awaited,
     executed,
     kind_of,
-    last_request,
 )
 from haru_fsm.errors import HaruError
-from haru_fsm.models.scripted import answer, calls
+from haru_fsm.testing.alphabet import Alphabet, decisions, possible
 from haru_fsm.testing.behaviours import Behaviour, Does
 from haru_fsm.testing.plays import Play
 from haru_fsm.testing.strict import check_contents
-from haru_fsm.tickets import mint, notice, ticket_key
 
-Alphabet = Mapping[type[Event], Sequence[Event]]
 TICKS = 2_000
 """Transitions between two reports of progress."""
 
@@ -95,38 +81,17 @@ class Explored:
 
 @dataclass(slots=True)
 class _Place:
-    """Where a conversation stands. `valid`: contents that were found valid in a request that was made on the way;
-    `share`: how much of the tree begins here."""
+    """Where a conversation stands."""
 
     conversation: Conversation
     history: History
     choices: int = 0
+    """How often on the way here an event was chosen from several."""
     resumes: int = 0
     valid: tuple[JSON, ...] = ()
+    """The contents of the last request that was made on the way here: they were found valid."""
     share: float = 1.0
-
-
-def alphabet(tools: Sequence[str]) -> dict[type[Event], tuple[Event, ...]]:
-    """A small alphabet over two of these tools: answers, wishes and failures of a model; what wishes bring is below."""
-    one, other = (*tools, "look", "pay")[:2]
-    return {
-        ModelAnswered: (answer("네."), answer("티켓 HT-0000000000을 접수했습니다."), answer("")),
-        ToolsRequested: (
-            calls((one, {"what": "A"}), usage=Usage(prompt=10)),
-            calls((other, {"what": "B"}), text="확인해 볼게요", usage=Usage(prompt=10)),
-            calls((one, {"what": "A"}), (other, {"what": "B"})),
-        ),
-        ModelFailed: (ModelFailed(reason=FailureReason.SERVER, requests=2),),
-        Resumed: (Resumed(worker="exhaustive"),),
-    }
-
-
-OUTCOMES = (
-    (ResultStatus.DONE, {"result": "같은 내용"}),
-    (ResultStatus.FAILED, {"error": "찾을 수 없습니다"}),
-    (ResultStatus.IN_DOUBT, {"error": "알 수 없습니다"}),
-)
-"""How a call may end; one that brings something new each time is made of the number of its step."""
+    """How much of the whole tree begins here, between 0 and 1."""
 
 
 class Explorer:
@@ -208,29 +173,15 @@ class Explorer:
     def _given(self, place: _Place) -> Iterator[Event]:
         conversation = place.conversation
         if conversation.resting:
-            yield from _decided(awaited(conversation.steps)[0])
+            yield from decisions(conversation)
             return
         for kind in self._workflow.gives[conversation.state]:
-            made = list(self._made(kind, conversation))
+            made = list(possible(kind, conversation, self._events))
             if not made:
                 self.seen.unknown.add(kind_of(kind))
             yield from made
         if place.resumes < self._resumes and self._workflow.accepts(conversation.state, Resumed):
             yield from self._events.get(Resumed, ())
-
-    def _made(self, kind: type[Event], conversation: Conversation) -> Iterator[Event]:
-        if kind is ToolsExecuted:
-            seq, request = last_request(conversation)
-            yield from _executed(seq, len(request.calls))
-        elif kind is ApprovalRequested:
-            seq, request = last_request(conversation)
-            yield _asked(seq, request.calls[0].name)
-        elif kind is ObservationAppended:
-            yield _observed(conversation)
-        elif kind is TicketOpened:
-            yield _opened(conversation.conversation_id, conversation.customer_id, conversation.run)
-        else:
-            yield from self._events.get(kind, ())
 
     # -- judging
 
@@ -269,62 +220,6 @@ def _unfit(before: _Place, history: History) -> tuple[tuple[JSON, ...], str]:
     while same and (same > len(request) or request[same - 1] is not before.valid[same - 1]):
         same -= 1
     return request, next(iter(check_contents(list(request), checked=same)), "")
-
-
-# --------------------------------------------------------------------------- events that follow from the journal
-
-
-@cache
-def _executed(seq: int, calls: int) -> tuple[ToolsExecuted, ...]:
-    """The last calls end alike, in each of the ways there are; or bring something new."""
-    fresh = (ResultStatus.DONE, {"result": f"새 내용 {seq}"})
-    return tuple(
-        ToolsExecuted(results=tuple(_result(position, status, response) for position in range(calls)))
-        for status, response in (*OUTCOMES, fresh)
-    )
-
-
-def _result(position: int, status: ResultStatus, response: JSON) -> ToolResult:
-    return ToolResult(position=position, status=status, response=response, effect=status is ResultStatus.IN_DOUBT)
-
-
-@cache
-def _asked(seq: int, tool: str) -> ApprovalRequested:
-    """The first call waits for a person, and the others are not looked at."""
-    waits = Awaited(position=0, call=f"{seq}.0", tool=tool, args={}, digest="", expires_at=0)
-    return ApprovalRequested(results=(), waiting=(waits,))
-
-
-def _decided(waits: Awaited) -> Iterator[ApprovalDecided]:
-    for approved in (True, False):
-        yield ApprovalDecided(call=waits.call, digest=waits.digest, approved=approved)
-
-
-def _observed(conversation: Conversation) -> ObservationAppended:
-    step = next(step for step in reversed(conversation.steps) if isinstance(step.event, ToolsRequested | ToolsExecuted))
-    if step.answer is Answer.NUDGE and isinstance(step.event, ToolsRequested):
-        return _refused(len(step.event.calls))
-    return _refused(0)
-
-
-@cache
-def _refused(calls: int) -> ObservationAppended:
-    return ObservationAppended(refusals=dict.fromkeys(range(calls), "This call was not run."))
-
-
-@cache
-def _opened(conversation_id: str, customer_id: str, run: int) -> TicketOpened:
-    key = ticket_key(conversation_id, run)
-    ticket = Ticket(
-        ticket_id=mint(key),
-        key=key,
-        conversation_id=conversation_id,
-        customer_id=customer_id,
-        category="기타",
-        urgency="보통",
-        summary="",
-    )
-    return TicketOpened(ticket=ticket, notice=notice(ticket))
 
 
 def as_play(steps: Sequence[Step], customer: str) -> Play:

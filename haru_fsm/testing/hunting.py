@@ -29,7 +29,7 @@ from haru_fsm.testing.behaviours import Does
 from haru_fsm.testing.comparing import CARRIED_ON, carried_on
 from haru_fsm.testing.copies import clean
 from haru_fsm.testing.driving import Performance, Rig
-from haru_fsm.testing.judgements import PROMISES, judge, steps_of
+from haru_fsm.testing.judgements import PROMISES, judge
 from haru_fsm.testing.plays import Finding, Play, written
 from haru_fsm.testing.shelves import NewStore, shelves
 
@@ -80,7 +80,7 @@ class Coverage:
         """Count one more play."""
         self.plays += 1
         self.crashes += len(seen.deaths)
-        for step in steps_of(seen):
+        for step in seen.steps:
             self.transitions += 1
             self.rows.add((step.source, step.event.kind, step.state))
             if step.rests:

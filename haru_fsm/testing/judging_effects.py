@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from haru_fsm.conversation import ModelAnswered, ModelEvent, ResultStatus, Step, ToolsExecuted, ToolsRequested, executed
-from haru_fsm.stores import LedgerEntry
+from haru_fsm.stores import LedgerEntry, Record
 from haru_fsm.testing.driving import Performance
 
 
@@ -81,3 +81,8 @@ def _doubts_end_in_tickets(steps: tuple[Step, ...]) -> Iterator[str]:
                     doubts[f"{requested}.{result.position}"] = step.run
         if step.rests and isinstance(step.event, ModelAnswered) and step.run in doubts.values():
             yield f"run {step.run} ended in an answer, and it is not known how call {next(iter(doubts))} ended"
+
+
+def doubtful(record: Record | None) -> bool:
+    """Whether the ledger has a call of which nobody knows how it ended."""
+    return record is not None and any(entry.started and not entry.outcome for entry in record.ledger.values())

@@ -36,6 +36,7 @@ from haru_fsm.testing.driving import Performance
 from haru_fsm.testing.forkserver import ForkServer
 from haru_fsm.testing.judgements import BUDGETS, ENDS, ONE_ENDING, VALID, WHOLE
 from haru_fsm.testing.judgements import judge as judge_all
+from haru_fsm.testing.judging_effects import doubtful
 from haru_fsm.testing.plays import Play
 from haru_fsm.testing.strict import check_contents
 
@@ -228,7 +229,7 @@ def judge(before: End, end: End, undisturbed: End, *, expected: int) -> dict[str
 def _prefix(before: End, end: End, undisturbed: End, _expected: int) -> str:
     if end.steps[: len(before.steps)] != before.steps:
         return "what was journaled before the kill is not the beginning of the journal"
-    if not _doubtful(end) and plain(end.steps) != plain(undisturbed.steps):
+    if not doubtful(end.record) and plain(end.steps) != plain(undisturbed.steps):
         return f"the journal differs from the undisturbed one: {difference(end.steps, undisturbed.steps)}"
     return ""
 
@@ -238,7 +239,7 @@ def _once(_before: End, end: End, undisturbed: End, _expected: int) -> str:
     keyed = {name for name in more if end.record and _keyed(end.record, name)}
     if more - keyed:
         return f"ran more often than undisturbed: {', '.join(sorted(more))}"
-    if end.effects != undisturbed.effects and not (_doubtful(end) or keyed):
+    if end.effects != undisturbed.effects and not (doubtful(end.record) or keyed):
         return f"took place {dict(end.effects)}, and undisturbed {dict(undisturbed.effects)}"
     return ""
 
@@ -249,12 +250,6 @@ def _keyed(record: Record, name: str) -> bool:
         entry.started is not None and entry.started.name == name and entry.started.keyed
         for entry in record.ledger.values()
     )
-
-
-def _doubtful(end: End) -> bool:
-    if end.record is None:
-        return False
-    return any(entry.started and not entry.outcome for entry in end.record.ledger.values())
 
 
 def _endings(_before: End, end: End, _undisturbed: End, expected: int) -> str:

@@ -14,7 +14,7 @@ from haru_fsm.conversation import JSON, FailureReason, Incident, ModelAnswered, 
 from haru_fsm.models import Declaration
 from haru_fsm.models.scripted import answer, calls
 from haru_fsm.testing.arguments import arguments_for, broken_arguments, words
-from haru_fsm.testing.judgements import TICKET_CLAIMS
+from haru_fsm.testing.judging_ending import TICKET_CLAIMS
 from haru_fsm.testing.plays import Reply
 
 Replies = st.SearchStrategy[list[Reply]]

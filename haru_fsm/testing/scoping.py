@@ -26,7 +26,7 @@ from haru_fsm.testing.arguments import arguments_for
 from haru_fsm.testing.customers import DATE, TELLING, private_words, public_texts
 from haru_fsm.testing.driving import CONVERSATION, Performance
 from haru_fsm.testing.hunting import Found, Ground, run_here
-from haru_fsm.testing.judgements import ENDS, judge, steps_of
+from haru_fsm.testing.judgements import ENDS, judge
 from haru_fsm.testing.plays import Play
 from haru_fsm.tickets import StoreDesk
 from haru_fsm.toolbox import Toolbox
@@ -97,7 +97,7 @@ class Scope:
     def _wrong(self, seen: Performance, before: Mapping[str, list[str]]) -> Iterator[str]:
         yield from judge(seen, (ENDS,)).values()
         mine = self.words[seen.play.customer]
-        for _, call, result in executed(steps_of(seen)):
+        for _, call, result in executed(seen.steps):
             sent, given = _text(call.args), _text(result.response)
             for other in before:
                 for word in sorted(self.words[other] - mine):

@@ -23,7 +23,6 @@ from haru_fsm.conversation import (
 from haru_fsm.json_safe import json_safe, safe_text
 from haru_fsm.testing.driving import Performance
 from haru_fsm.testing.hunting import Found
-from haru_fsm.testing.judgements import steps_of
 
 Line = tuple[str, str]
 VALUE_CHARS = 160
@@ -41,7 +40,7 @@ def tell(found: Found) -> str:
 
 def conversation(seen: Performance) -> Iterator[Line]:
     """What happened, line by line."""
-    steps = steps_of(seen)
+    steps = seen.steps
     calls: tuple[ToolCall, ...] = ()
     deaths = list(seen.deaths)
     for step in steps:

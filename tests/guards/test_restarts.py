@@ -42,7 +42,7 @@ from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.comparing import difference
 from haru_fsm.testing.crashes import CrashPoint
 from haru_fsm.testing.driving import CONVERSATION, Performance, Rig
-from haru_fsm.testing.judgements import doubtful
+from haru_fsm.testing.judging_effects import doubtful
 from haru_fsm.testing.plays import Play
 from tests.engine.shopless import Tools, bare, broken
 

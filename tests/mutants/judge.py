@@ -31,9 +31,10 @@ from haru_fsm.testing import (
     assert_every_run_ends,
     assert_valid_history,
 )
-from haru_fsm.testing.exhaustive import Explorer, alphabet
+from haru_fsm.testing.alphabet import alphabet
+from haru_fsm.testing.exhaustive import Explorer
 from haru_fsm.testing.hunting import ALL_PROMISES, Ground
-from haru_fsm.testing.judgements import doubtful, steps_of
+from haru_fsm.testing.judging_effects import doubtful
 from haru_fsm.testing.telling import tell
 from tests.engine.shopless import Tools
 
@@ -111,7 +112,7 @@ def judge_restarts(folder: Path) -> None:
     """A run whose process keeps dying is given up; a second run has budgets of its own; the nudge is told."""
     with Ground(made(max_resumes=1), folder) as ground:
         seen = ground.perform(Play(replies=WORK, crashes=(CrashPoint("write", 2, "before"),) * 4))
-        require(sum(isinstance(step.event, Resumed) for step in steps_of(seen)) == 2, "resumptions are not counted")
+        require(sum(isinstance(step.event, Resumed) for step in seen.steps) == 2, "resumptions are not counted")
         require(seen.runs[-1].stopped_by, "a run that keeps dying is not given up")
     with Ground(made(), folder) as ground:
         seen = ground.perform(Play(messages=TWO, replies=(calls(LOOK),)))
@@ -166,7 +167,7 @@ def judge_approvals(folder: Path) -> None:
                 require(found is None, tell(found) if found is not None else "")
                 seen = ground.perform(play)
             ran = sum(each.name == "refund" for each in seen.happened)
-            asked = sum(step.event.kind == "approval_requested" for step in steps_of(seen))
+            asked = sum(step.event.kind == "approval_requested" for step in seen.steps)
             as_told = ran == agreed or (ran < agreed and doubtful(seen.record))
             require(as_told and asked == 1, f"a person said {agreed}: it ran {ran} times, asked {asked} times")
 

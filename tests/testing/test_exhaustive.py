@@ -6,7 +6,8 @@ import pytest
 
 from haru_fsm import Limits
 from haru_fsm.conversation import MessageReceived
-from haru_fsm.testing.exhaustive import Explorer, alphabet, as_play
+from haru_fsm.testing.alphabet import alphabet
+from haru_fsm.testing.exhaustive import Explorer, as_play
 from haru_fsm.testing.hunting import ALL_PROMISES, Ground
 from tests.engine.shopless import bare
 from tests.testing.broken import NeverTrips, small_app

@@ -20,7 +20,6 @@ from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing import Behaviour, CrashPoint, Does, Play, crash_points, model_replies, tool_behaviours
 from haru_fsm.testing.crashes import Place, When
 from haru_fsm.testing.hunting import ALL_PROMISES, Ground
-from haru_fsm.testing.judgements import steps_of
 from haru_fsm.testing.plays import Reply
 from haru_fsm.testing.telling import tell
 from tests.engine.shopless import Tools, bare
@@ -86,7 +85,7 @@ def test_budgets_survive_any_number_of_restarts(
         assert found is None, tell(found)
         seen = ground.perform(play)
     [run] = seen.runs
-    resumed = sum(isinstance(step.event, Resumed) for step in steps_of(seen))
+    resumed = sum(isinstance(step.event, Resumed) for step in seen.steps)
     assert run.stopped_by is not None
     if resumed <= most:
         assert (run.steps, run.stopped_by.figure, run.stopped_by.limit) == (5, 5, 5)
