@@ -40,7 +40,7 @@ from haru_fsm.conversation import (
     ToolResult,
     ToolsRequested,
 )
-from haru_fsm.progress import by_model
+from haru_fsm.progress import is_model_event
 from haru_fsm.toolbox.cutting import cut_and_measured, size_of
 from haru_fsm.untrusted import marked_message
 
@@ -111,7 +111,7 @@ class History(NamedTuple):
 
     def fold(self, step: Step) -> History:
         """The history after one more step."""
-        return (self.as_asked(step.event) if by_model(step.event) else self)._fold(step)
+        return (self.as_asked(step.event) if is_model_event(step.event) else self)._fold(step)
 
     def as_asked(self, event: ModelEvent) -> History:
         """The history as the model read it before this event: compacted, and with the outcomes that were settled."""

@@ -21,14 +21,14 @@ from haru_fsm.conversation import (
 IN_DOUBT = ResultStatus.IN_DOUBT
 
 
-def by_model(event: Event) -> TypeGuard[ModelEvent]:
-    """Whether it is a model's event. Folds ask this at every step, and pydantic's own `isinstance` is slow wherever the
+def is_model_event(event: Event) -> TypeGuard[ModelEvent]:
+    """Whether this event is a model's. Folds ask it at every step, and pydantic's own `isinstance` is slow wherever the
     class is not the event's very own."""
-    return _by_model(type(event))
+    return _is_model_kind(type(event))
 
 
 @cache
-def _by_model(kind: type[Event]) -> bool:
+def _is_model_kind(kind: type[Event]) -> bool:
     return issubclass(kind, ModelEvent)
 
 
@@ -42,7 +42,7 @@ class Doubts(NamedTuple):
     def fold(self, step: Step) -> Doubts:
         """The doubts after one more step; a model event carries the outcomes that came to be known before it."""
         event = step.event
-        if by_model(event):
+        if is_model_event(event):
             calls = self.calls - event.settled.keys() if event.settled else self.calls
             return Doubts(calls, step.seq if type(event) is ToolsRequested else self.requested)
         if type(event) is ToolsExecuted or type(event) is ApprovalRequested:
@@ -75,6 +75,6 @@ class Progress(NamedTuple):
     def fold(self, step: Step) -> Progress:
         """The same after one more step; what was spent belongs to a run, doubts to the conversation."""
         requests, took_ms = (self.requests, self.took_ms) if step.run == self.run else (0, 0)
-        if by_model(step.event):
+        if is_model_event(step.event):
             requests += max(1, step.event.requests)
         return Progress(step.run, requests, took_ms + step.event.took_ms, self.doubts.fold(step))

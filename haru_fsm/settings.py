@@ -37,9 +37,9 @@ from haru_fsm.clock import SystemClock
 from haru_fsm.errors import SettingsError
 from haru_fsm.foreign import in_words
 from haru_fsm.limits import Limits
-from haru_fsm.misset import named_in_file, told, unknown_in_file
 from haru_fsm.models import Model
 from haru_fsm.models.choosing import Access, Choice
+from haru_fsm.setting_errors import named_in_file, told, unknown_in_file
 from haru_fsm.stores import Store
 
 if TYPE_CHECKING:

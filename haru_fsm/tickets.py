@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from haru_fsm.conversation import Conversation, ResultStatus, Resumed, Ticket, ToolResult
 from haru_fsm.errors import NotDone
-from haru_fsm.handover import summarise
 from haru_fsm.json_safe import safe_text
+from haru_fsm.ticket_summary import summarise
 from haru_fsm.toolbox.threads import THREADS
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import pytest
 from haru_fsm import guards
 from haru_fsm.conversation import FailureReason, Step, Trip
 from haru_fsm.guards import AllOf, AnyOf, Guard, Not
-from haru_fsm.handover import FAILURES, why_stopped
 from haru_fsm.machine import CHANGED, RESUMED_TOO_OFTEN
 from haru_fsm.models.scripted import calls
 from haru_fsm.reasons import REASONS, in_korean
+from haru_fsm.ticket_summary import FAILURES, why_stopped
 
 OURS = [
     guard

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from haru_fsm.conversation import FailureReason
 from haru_fsm.errors import SettingsError
-from haru_fsm.models.reading import read_body
+from haru_fsm.models.gemini_reading import read_body
 from haru_fsm.models.replies import Problem, Usable
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.testing.fake_gemini import reply

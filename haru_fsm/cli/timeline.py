@@ -35,7 +35,7 @@ from haru_fsm.conversation import (
     ToolsRequested,
     Usage,
 )
-from haru_fsm.handover import shorten
+from haru_fsm.ticket_summary import shorten
 from haru_fsm.tickets import when
 
 TEXT_CHARS = 2_000

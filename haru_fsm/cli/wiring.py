@@ -128,7 +128,7 @@ class Given:
 @cache
 def _warn_of_misspelt(names: tuple[str, ...], file: str = "") -> None:
     """Tell, once, of variables that are meant for us and that nobody reads."""
-    from haru_fsm.misset import misspelt
+    from haru_fsm.setting_errors import misspelt
     from haru_fsm.settings import Settings
 
     for warning in misspelt(names, Settings.model_fields, file):

@@ -2,13 +2,13 @@
 
     budgets.py    how much may be spent in a run: steps, tool calls, tokens, money, time
     circles.py    whether the model goes in circles: repeated calls, failing calls
-    thoughts.py   whether it says the same again in other words
-    trail.py      what was tried and what it brought, folded once for both
+    thoughts.py   whether the model says the same again in other words
+    trail.py      what was tried and what it brought, folded once for these two
     claims.py     whether an answer may be shown: claims of tickets, effects in doubt; deeds.py    claims of deeds
     folds.py      the memos of several guards, kept together; verdicts.py    their conditions, put together once
 
-Compose them with AnyOf, AllOf and Not. What a guard may promise the certificate is said in DESIGN's table and
-tested by property: a limit is claimed only where the guard keeps it against any history.
+Compose them with AnyOf, AllOf and Not. A guard promises the certificate a limit only where it keeps it against any
+history. Each says what it promises, and tests hold it to that by property.
 """
 
 from haru_fsm.guards.budgets import (

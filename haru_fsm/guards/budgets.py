@@ -21,14 +21,14 @@ from haru_fsm.conversation import (
     Trip,
 )
 from haru_fsm.guards.guard import Counted, Guard
-from haru_fsm.progress import by_model
+from haru_fsm.progress import is_model_event
 
 AWAIT_MODEL = frozenset({"AWAIT_MODEL"})
 
 
 def _requests(event: Event) -> int:
     # A model that reports no request has still made the piece of work that is being counted.
-    return max(1, event.requests) if by_model(event) else 0
+    return max(1, event.requests) if is_model_event(event) else 0
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class TokenBudget(Guard):
 
     @staticmethod
     def _charge(event: Event) -> int:
-        return max(_requests(event), event.usage.total) if by_model(event) else 0
+        return max(_requests(event), event.usage.total) if is_model_event(event) else 0
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class CostBudget(Guard):
     @staticmethod
     def _sum(memo: float, event: Event) -> float:
         # Ten times 0.1 is 1.0 here, as in `Run.usage`: the noise of adding floats must not open a spent budget.
-        cost = event.usage.cost_usd if by_model(event) else None
+        cost = event.usage.cost_usd if is_model_event(event) else None
         return round(memo + cost, COST_DIGITS) if cost else memo
 
 
@@ -251,10 +251,6 @@ class LastWordGiven(Guard):
 
     Promises nothing. Catches just the observation between that row and the request. Misses nothing of it.
     """
-
-    @property
-    def limit(self) -> int | None:
-        return None
 
     def initial(self) -> bool:
         return False

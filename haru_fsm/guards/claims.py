@@ -28,7 +28,7 @@ from haru_fsm.conversation import (
 from haru_fsm.guards import deeds
 from haru_fsm.guards.claim_words import FILED, HANDED_OVER, IDENTIFIER, NUMBERED
 from haru_fsm.guards.guard import Guard
-from haru_fsm.progress import Doubts, by_model
+from haru_fsm.progress import Doubts, is_model_event
 
 OUTSIDE_WORDS: tuple[type[Event], ...] = (
     MessageReceived,
@@ -142,7 +142,7 @@ def _from_outside(event: Event) -> str:
 
 
 def _settles(event: Event) -> bool:
-    return by_model(event) and bool(event.settled)
+    return is_model_event(event) and bool(event.settled)
 
 
 def _in_this_run(event: Event) -> bool:
@@ -154,7 +154,7 @@ def _acts(event: Event) -> bool:
     """Whether an effect was done, or a ticket opened."""
     if isinstance(event, ToolsExecuted | ApprovalRequested):
         return any(result.effect and result.status is ResultStatus.DONE for result in event.results)
-    if by_model(event):
+    if is_model_event(event):
         return any("result" in response for response in event.settled.values())
     return type(event) is TicketOpened
 

@@ -221,10 +221,6 @@ class OfTrail(Guard):
     folds = TRAIL_EVENTS
 
     @property
-    def limit(self) -> int | None:
-        return None
-
-    @property
     def fold_key(self) -> Hashable:
         # All kinds share one fold; a subclass with one of its own may fold by its fields.
         shared = type(self).fold is OfTrail.fold and type(self).initial is OfTrail.initial

@@ -3,7 +3,7 @@
 The loop belongs to us, so everything in the SDK that would ask again by itself is off: automatic function calling,
 automatic continuation, retries; and a time-out, which it has none of by itself, is always set. Bodies pass through
 it unconverted in both directions: the request in the REST form in which it is journaled (`gemini_request.py`), the
-reply as the text that came over the wire (`reading.py`).
+reply as the text that came over the wire (`gemini_reading.py`).
 
 Not perfect: `generate_content_stream` refuses to give raw replies (3.6.1: "not supported in streaming methods"), and
 one odd chunk there loses the whole reply. So streams are read from the client one level below it, which is not a
@@ -28,8 +28,8 @@ from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.faults import read_exception
 from haru_fsm.models.gemini_chunks import chunk_text, is_finished, merge_chunks
 from haru_fsm.models.gemini_errors import read_error
+from haru_fsm.models.gemini_reading import read_body, read_text
 from haru_fsm.models.gemini_request import build_body
-from haru_fsm.models.reading import read_body, read_text
 from haru_fsm.models.replies import Problem, Reply
 from haru_fsm.models.retrying import Attempt, Persistence
 from haru_fsm.models.scrub import scrub

@@ -1,5 +1,5 @@
 """What one request to a model gave: something usable, or a problem with a type. The words that readers of wire
-formats (`reading.py` for Gemini, `openai_reading.py`) and the one who insists on an answer (`retrying.py`) share.
+formats (`gemini_reading.py`, `openai_reading.py`) and the one who insists on an answer (`retrying.py`) share.
 """
 
 from __future__ import annotations

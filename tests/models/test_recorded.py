@@ -16,7 +16,7 @@ from haru_fsm.models import ModelRequest
 from haru_fsm.models.gemini import GeminiModel
 from haru_fsm.models.gemini_chunks import merge_chunks
 from haru_fsm.models.gemini_errors import read_error
-from haru_fsm.models.reading import read_body, read_text
+from haru_fsm.models.gemini_reading import read_body, read_text
 from haru_fsm.models.replies import Problem, Reply, Usable
 from haru_fsm.testing.fake_gemini import FakeGemini, split_into_chunks
 from haru_fsm.testing.strict import check_contents

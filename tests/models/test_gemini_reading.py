@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haru_fsm.conversation import JSON, FailureReason, content_calls, content_text
-from haru_fsm.models.reading import COMPLETE, PROBLEMS, read_body, read_text, read_usage
+from haru_fsm.models.gemini_reading import COMPLETE, PROBLEMS, read_body, read_text, read_usage
 from haru_fsm.models.replies import Problem, Usable
 from haru_fsm.testing.fake_gemini import call, reply
 from haru_fsm.testing.strict import check_contents
