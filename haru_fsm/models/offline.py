@@ -5,6 +5,7 @@ and a little English, picks tools by the words that the question and their descr
 tools give to tools that take them, and says what came of it. The same request always gets the same reply.
 
     offline_words      what customers call things
+    offline_sentences  what they want with a sentence: a wish, a question, thanks
     offline_reading    the question, and what was called and found for it
     offline_arguments  what a parameter gets
     offline_tools      what a tool is about, and whether it acts

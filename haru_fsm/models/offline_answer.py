@@ -14,22 +14,8 @@ from haru_fsm.json_safe import safe_text
 from haru_fsm.models.offline_choice import acts_wished
 from haru_fsm.models.offline_plan import Plan, Unclear
 from haru_fsm.models.offline_reading import ASKS_BACK, OFFERS_PERSON, Seen, Situation, matching
-from haru_fsm.models.offline_words import (
-    ACTS,
-    AGREES,
-    ASKS_WHO,
-    COMPLAINS,
-    DECLINES,
-    GENERAL,
-    GREETS,
-    LABELS,
-    LEAVES,
-    THANKS,
-    concepts_of_field,
-    heard,
-    label,
-    with_object_particle,
-)
+from haru_fsm.models.offline_sentences import AGREES, ASKS_WHO, COMPLAINS, DECLINES, GREETS, LEAVES, THANKS
+from haru_fsm.models.offline_words import ACTS, GENERAL, LABELS, concepts_of_field, heard, label, with_object_particle
 
 GREETING = "안녕하세요. 무엇을 도와드릴까요?"
 NO_MATTER = "네, 알겠습니다. 더 필요하신 것이 있으면 언제든 말씀해 주세요."

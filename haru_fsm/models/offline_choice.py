@@ -11,22 +11,17 @@ import re
 from collections.abc import Iterator, Sequence
 
 from haru_fsm.models.offline_reading import Situation
-from haru_fsm.models.offline_tools import Tool
-from haru_fsm.models.offline_words import (
-    ACTS,
+from haru_fsm.models.offline_sentences import (
     ASKS,
     ENDS_WITH_ACT,
-    FIELDS,
-    GENERAL,
     LOOKS_FOR,
-    POLICY,
     POLITE_WISH,
     REFUSES,
     WANTS_TO_TALK,
     WISHES,
-    heard,
-    states,
 )
+from haru_fsm.models.offline_tools import Tool
+from haru_fsm.models.offline_words import ACTS, FIELDS, GENERAL, POLICY, heard, states
 
 _ENOUGH = 1.0
 """Score from which a tool is taken to be able to answer."""

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from haru_fsm.models.offline_choice import asks, choose, wishes
 from haru_fsm.models.offline_reading import Situation
+from haru_fsm.models.offline_sentences import ACT_AND_MORE, BOTH, JOINED
 from haru_fsm.models.offline_tools import Tool
-from haru_fsm.models.offline_words import ACT_AND_MORE, BOTH, FIELDS, GENERAL, JOINED, POLICY, heard
+from haru_fsm.models.offline_words import FIELDS, GENERAL, POLICY, heard
 
 _ENDS = re.compile(
     r"(?<=[.!?~\n])\s+|,?\s+(?:그리고|그런데|근데|그럼|또|and also|also)\s+"

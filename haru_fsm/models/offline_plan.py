@@ -17,8 +17,9 @@ from haru_fsm.models import Declaration
 from haru_fsm.models.offline_arguments import Parameter
 from haru_fsm.models.offline_parts import parts
 from haru_fsm.models.offline_reading import Seen, Situation, matching, states_of
+from haru_fsm.models.offline_sentences import POINTS_BACK
 from haru_fsm.models.offline_tools import Tool
-from haru_fsm.models.offline_words import FIELDS, IMPLIED_STATES, POINTS_BACK, concepts_of_field, heard, states
+from haru_fsm.models.offline_words import FIELDS, IMPLIED_STATES, concepts_of_field, heard, states
 
 MOST_CALLS = 10
 """Calls in one reply."""

@@ -12,18 +12,8 @@ from typing import Any
 
 from haru_fsm.conversation import JSON
 from haru_fsm.json_safe import safe_text
-from haru_fsm.models.offline_words import (
-    AGREES,
-    ASKS,
-    ELLIPSIS,
-    ENOUGH,
-    GENERAL,
-    POINTS_BACK,
-    heard,
-    says,
-    state_named,
-    states,
-)
+from haru_fsm.models.offline_sentences import AGREES, ASKS, ELLIPSIS, ENOUGH, POINTS_BACK
+from haru_fsm.models.offline_words import GENERAL, heard, says, state_named, states
 
 READ_CHARS = 4_000
 """Characters of a message that are read: its two ends, where a longer one says what it wants."""
