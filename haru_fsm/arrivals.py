@@ -14,10 +14,35 @@ from dataclasses import dataclass
 
 from haru_fsm.conversation import MessageHeld, MessageReceived, is_held
 from haru_fsm.conversations import Conversations
-from haru_fsm.errors import ConversationBusy, ConversationMoved, UnknownConversation
+from haru_fsm.errors import ConversationBusy, ConversationMoved, SettingsError, UnknownConversation
+from haru_fsm.ids import checked
+from haru_fsm.json_safe import safe_text
 from haru_fsm.runs import Run, kept, run_of
 from haru_fsm.stores import Record
+from haru_fsm.visible import is_blank
 from haru_fsm.worker import Watcher
+
+MESSAGE_CHARS = 20_000
+"""Characters that one message of a customer may have."""
+
+
+def received(text: str, message_id: str | None = None) -> MessageReceived:
+    """What a customer has written, as the journal keeps it.
+
+    Raises SettingsError for what is no text, shows nothing or is too long, and for an id that cannot be one.
+    """
+    if not isinstance(text, str):
+        raise SettingsError(f"The message is of type {type(text).__name__}, which is no text. Give it as a str.")
+    text = safe_text(text)
+    if is_blank(text):
+        raise SettingsError("The message is empty. Say what the customer wrote.")
+    if len(text) > MESSAGE_CHARS:
+        raise SettingsError(
+            f"The message has {len(text):,} characters; at most {MESSAGE_CHARS:,} are taken. Shorten it."
+        )
+    return MessageReceived(
+        text=text, message_id=checked("message's id", message_id) if message_id is not None else None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,9 @@ from haru_fsm import leases
 from haru_fsm.approvals import expired
 from haru_fsm.conversation import Conversation, awaited
 from haru_fsm.equipping import Parts
-from haru_fsm.errors import ConversationBusy, ConversationMoved, UnknownConversation
-from haru_fsm.ids import checked
+from haru_fsm.errors import ConversationBusy, ConversationMoved
 from haru_fsm.runs import Run, run_of
-from haru_fsm.stores import Record
+from haru_fsm.stores import Record, known
 from haru_fsm.worker import Watcher, Worker
 
 FOLLOW_S = (0.02, 0.5)
@@ -31,10 +30,7 @@ class Conversations:
 
     async def load(self, conversation_id: str) -> Record:
         """The conversation as it is stored. Raises UnknownConversation, SettingsError (no id), JournalDamaged."""
-        record = await self.parts.store.load(checked("conversation's id", conversation_id))
-        if record is None:
-            raise UnknownConversation(f"There is no conversation {conversation_id}. `haru list` shows those there are.")
-        return record
+        return await known(self.parts.store, conversation_id)
 
     def rebuilt(self, record: Record) -> Conversation:
         """The conversation that a record's steps make under this app."""

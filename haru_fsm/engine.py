@@ -1,58 +1,35 @@
 """The engine as its users see it: ask, resume, stream, fork, adopt, and what persons decide.
 
-What becomes of a message is decided in `arrivals.py`, whose turn it is in `conversations.py`; the work itself is done
-in `worker.py`.
+What becomes of a message is worked out in `arrivals.py`, what becomes of a person's decision in `decisions.py`, whose
+turn it is in `conversations.py`. The work itself is done in `worker.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import secrets
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
+from haru_fsm import decisions
 from haru_fsm.adoption import beside_text, repaired
 from haru_fsm.app import App
-from haru_fsm.approvals import waiting_for
-from haru_fsm.arrivals import Arrival
+from haru_fsm.arrivals import Arrival, received
 from haru_fsm.clock import Clock, SystemClock
-from haru_fsm.conversation import (
-    ApprovalDecided,
-    Conversation,
-    HistoryAdopted,
-    MessageReceived,
-    Step,
-    TicketClosed,
-    awaited,
-    content_text,
-    self_contained,
-)
+from haru_fsm.conversation import Conversation, HistoryAdopted, Step, content_text, self_contained
 from haru_fsm.conversations import Conversations
 from haru_fsm.equipping import Parts
-from haru_fsm.errors import (
-    AppError,
-    ConversationBusy,
-    ConversationMoved,
-    HaruError,
-    SettingsError,
-    UnknownCall,
-    UnknownTicket,
-)
-from haru_fsm.ids import checked
-from haru_fsm.json_safe import json_safe, safe_text
-from haru_fsm.misset import refuse_names
+from haru_fsm.errors import AppError, ConversationBusy, ConversationMoved, HaruError, SettingsError
+from haru_fsm.ids import checked, conversation_id_for, new_conversation_id
+from haru_fsm.json_safe import safe_text
 from haru_fsm.models import Model
 from haru_fsm.runs import Piece, Run, run_of
-from haru_fsm.stores import Outcome, Record, Store, Summary
+from haru_fsm.setting_errors import refuse_names
+from haru_fsm.stores import Outcome, Store, Summary
 from haru_fsm.tickets import TicketDesk
 from haru_fsm.visible import is_blank
 from haru_fsm.worker import Watcher
 
-MESSAGE_CHARS = 20_000
-"""Characters that one message of a customer may have."""
 RESUME_TOGETHER = 16
 
 
@@ -131,10 +108,11 @@ class Engine:
         customer's), ConversationBusy (a run is going on, or waits for a ticket desk that is down), ConversationMoved
         (without a `message_id`: another worker appended at the same moment), JournalDamaged, StoreError.
         """
-        message = self._message(text, message_id)
+        message = received(text, message_id)
         self.app.session(checked("customer's number", customer_id))
         new = not conversation_id and message_id is None
-        conversation_id = _conversation(conversation_id) or _conversation_for(customer_id, message_id)
+        begun = new_conversation_id() if message_id is None else conversation_id_for(customer_id, message_id)
+        conversation_id = _conversation(conversation_id) or begun
         return await Arrival(self._conversations, message, customer_id, conversation_id, watch, new).answered()
 
     async def resume(self, conversation_id: str, *, watch: Watcher | None = None) -> Run:
@@ -204,32 +182,7 @@ class Engine:
 
         Raises UnknownTicket (also for one that is closed already), ConversationBusy, SettingsError (an empty reply).
         """
-        reply = safe_text(reply).strip()
-        if is_blank(reply):
-            raise SettingsError("The reply is empty. Say what the customer is to read.")
-        closed = TicketClosed(ticket_id=ticket_id, reply=reply)
-        while True:
-            record = await self._with_open_ticket(ticket_id)
-            try:
-                return await self._conversations.worker(record, None).take(closed)
-            except ConversationMoved:
-                now = await self._conversations.load(record.summary.conversation_id)
-                if now.summary.seq == record.summary.seq:
-                    raise
-                # A message came at the same moment, or somebody else has closed it: looked at again, that is told.
-
-    async def _with_open_ticket(self, ticket_id: str) -> Record:
-        """The resting conversation of an open ticket. Raises UnknownTicket, ConversationBusy."""
-        stored = await self.store.tickets(open_only=True)
-        ticket = next((one.ticket for one in stored if one.ticket.ticket_id == ticket_id), None)
-        if ticket is None:
-            raise UnknownTicket(f"There is no open ticket {ticket_id}. `haru tickets` lists them.")
-        record = await self._conversations.load(ticket.conversation_id)
-        if not record.summary.resting or record.summary.paused:
-            raise ConversationBusy(
-                f"Conversation {ticket.conversation_id}: a run is still going on. Close the ticket when it has ended."
-            )
-        return record
+        return await decisions.close_ticket(self._conversations, ticket_id, reply)
 
     # -- approvals
 
@@ -241,35 +194,15 @@ class Engine:
         or its time is up, which is a denial), ConversationBusy, ConversationMoved (somebody else was first),
         UnknownConversation, StoreError.
         """
-        return await self._decide(conversation_id, call, watch, approved=True, by=by)
+        decision = {"approved": True, "by": safe_text(by).strip()}
+        return await decisions.decide(self._conversations, conversation_id, call, decision, watch)
 
     async def deny(
         self, conversation_id: str, call: str, *, reason: str = "", by: str = "", watch: Watcher | None = None
     ) -> Run:
         """A person does not agree to one waiting call. The model reads that, and the reason. Raises as `approve`."""
-        return await self._decide(conversation_id, call, watch, approved=False, by=by, reason=safe_text(reason).strip())
-
-    async def _decide(self, conversation_id: str, call: str, watch: Watcher | None, *, by: str, **decision: Any) -> Run:
-        decision["by"] = safe_text(by).strip()
-        while True:
-            record = await self._conversations.at_rest(conversation_id, watch)
-            asked = waiting_for(conversation_id, record.steps, call)
-            if self._conversations.is_late(record):
-                with suppress(ConversationMoved):
-                    await self._conversations.expire(record, watch)
-                continue
-            decided = ApprovalDecided(call=call, digest=asked.digest, **decision)
-            worker = self._conversations.worker(record, watch)
-            try:
-                return await worker.take(decided)
-            except ConversationMoved as moved:
-                now = await self._conversations.load(conversation_id)
-                if asked in awaited(now.steps):
-                    continue  # a message came in between; the call still waits
-                raise ConversationMoved(
-                    f"Conversation {conversation_id}: somebody else decided about call {call}, or works on it, at the "
-                    "same moment. Look with `haru show`."
-                ) from moved
+        decision = {"approved": False, "by": safe_text(by).strip(), "reason": safe_text(reason).strip()}
+        return await decisions.decide(self._conversations, conversation_id, call, decision, watch)
 
     # -- from persons and other loops
 
@@ -281,15 +214,7 @@ class Engine:
         `call` is `seq.position` of the request. Raises UnknownCall when there is no such call, or when how it ended
         is known already: the first outcome stays.
         """
-        record = await self._conversations.load(conversation_id)
-        entry = record.ledger.get(call)
-        if entry is None or entry.started is None:
-            raise UnknownCall(f"Conversation {conversation_id} has no call {call} in doubt. `haru show` lists them.")
-        at = outcome.at or round(self.clock.now(), 3)
-        outcome = outcome.model_copy(update={"response": json_safe(outcome.response), "at": at})
-        if not await self.store.note(conversation_id, call, outcome):
-            raise UnknownCall(f"Conversation {conversation_id}: how call {call} ended is known already. It stays so.")
-        return outcome
+        return await decisions.settle(self._conversations, conversation_id, call, outcome)
 
     async def fork(self, conversation_id: str, *, at: int, live: bool = False, watch: Watcher | None = None) -> Run:
         """A new conversation that shares the first `at` steps, carried on to rest from there.
@@ -304,7 +229,7 @@ class Engine:
                 f"Conversation {conversation_id} has steps 1 to {len(record.steps)}; --at {at} is none of them."
             )
         begun = self.app.workflow.begin(
-            f"c-{secrets.token_hex(5)}", record.summary.customer_id, parent=conversation_id, rehearsal=not live
+            new_conversation_id(), record.summary.customer_id, parent=conversation_id, rehearsal=not live
         )
         forked = self.app.workflow.replay(begun, tuple(map(self_contained, record.steps[:at])))
         return await self._start(forked, watch)
@@ -324,12 +249,12 @@ class Engine:
         if history[-1]["role"] == "user" and not is_blank(said := content_text(history[-1])):
             question = said.strip()
             history = (*history[:-1], *beside_text(history[-1]))
-        begun = self.app.workflow.begin(_conversation(conversation_id) or f"c-{secrets.token_hex(5)}", customer_id)
+        begun = self.app.workflow.begin(_conversation(conversation_id) or new_conversation_id(), customer_id)
         adopted = HistoryAdopted(contents=history, repairs=repairs, at=round(self.clock.now(), 3))
         conversation = self.app.workflow.adopt(begun, adopted)
         if question:
             definition = self.app.definition(self.app.toolbox(session))
-            message = self._message(question, None).model_copy(update={"definition": definition})
+            message = received(question).model_copy(update={"definition": definition})
             conversation = self.app.workflow.advance(conversation, message)
         await self.store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0)
         return run_of(conversation)
@@ -348,28 +273,7 @@ class Engine:
             return await self._conversations.worker(record, watch).resume()
         return await self.resume(conversation.conversation_id, watch=watch)
 
-    def _message(self, text: str, message_id: str | None) -> MessageReceived:
-        if not isinstance(text, str):
-            raise SettingsError(f"The message is of type {type(text).__name__}, which is no text. Give it as a str.")
-        text = safe_text(text)
-        if is_blank(text):
-            raise SettingsError("The message is empty. Say what the customer wrote.")
-        if len(text) > MESSAGE_CHARS:
-            raise SettingsError(
-                f"The message has {len(text):,} characters; at most {MESSAGE_CHARS:,} are taken. Shorten it."
-            )
-        if message_id is not None:
-            checked("message's id", message_id)
-        return MessageReceived(text=text, message_id=message_id)
-
 
 def _conversation(conversation_id: str | None) -> str | None:
     """The id that was given. Raises SettingsError for one that cannot be; '' is as good as none."""
     return checked("conversation's id", conversation_id) if conversation_id else None
-
-
-def _conversation_for(customer_id: str, message_id: str | None) -> str:
-    """A new conversation's id. The same first message twice, at the same instant, must come to the same one."""
-    if message_id is None:
-        return f"c-{secrets.token_hex(5)}"
-    return "c-" + hashlib.blake2b(f"{customer_id}\x1f{message_id}".encode(), digest_size=5).hexdigest()

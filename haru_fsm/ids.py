@@ -1,10 +1,13 @@
-"""Ids that come from outside: of conversations, messages and customers. What cannot be one is refused at the edge.
+"""Ids: of conversations, messages and customers. Those from outside are refused at the edge where they cannot be one.
 
 Texts may be mended (a lone surrogate becomes U+FFFD); an id may not, for two that were different must stay so. Nothing
 else is asked of them: Hangul in any normal form, blanks and control characters are as good as letters.
 """
 
 from __future__ import annotations
+
+import hashlib
+import secrets
 
 from haru_fsm.errors import SettingsError
 
@@ -28,3 +31,13 @@ def checked(what: str, value: str) -> str:
     except UnicodeEncodeError:
         raise SettingsError(f"The {what} is no text ({value!a}): it holds half a character.") from None
     return value
+
+
+def new_conversation_id() -> str:
+    """An id that no conversation has yet."""
+    return f"c-{secrets.token_hex(5)}"
+
+
+def conversation_id_for(customer_id: str, message_id: str) -> str:
+    """The id of the conversation that this first message of a customer begins: the same whenever it comes again."""
+    return "c-" + hashlib.blake2b(f"{customer_id}\x1f{message_id}".encode(), digest_size=5).hexdigest()

@@ -11,8 +11,9 @@ import typer
 
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.output import complain, say, say_json, tell
-from haru_fsm.cli.wiring import Given, known, new_conversation, run, text_of
+from haru_fsm.cli.wiring import Given, known, run, text_of
 from haru_fsm.errors import HaruError, SettingsError
+from haru_fsm.ids import new_conversation_id
 
 if TYPE_CHECKING:
     from haru_fsm.conversation import Awaited, Step
@@ -60,7 +61,8 @@ class _Message:
     customer_id: str
     conversation_id: str | None
     message_id: str | None
-    new: str = field(default_factory=new_conversation)
+    new: str = field(default_factory=new_conversation_id)
+    """The id of the conversation that it begins: made here, so that an interrupted command can say what to resume."""
     earlier: int | None = None
     """Steps of its conversation before it was asked; None: it was not."""
 

@@ -19,8 +19,9 @@ from haru_fsm.cli import exits, options
 from haru_fsm.cli.approving import user
 from haru_fsm.cli.output import say_json, tell
 from haru_fsm.cli.tools import found
-from haru_fsm.cli.wiring import Given, known, new_conversation, run, text_of
+from haru_fsm.cli.wiring import Given, known, run, text_of
 from haru_fsm.errors import SettingsError
+from haru_fsm.ids import new_conversation_id
 
 if TYPE_CHECKING:
     from haru_fsm.app import App
@@ -58,7 +59,7 @@ def call(
     prepared = _prepared(tool, sent)
     if not yes and (tool.needs_approval or tool.marks.destructive):
         _ask_first(tool, prepared)
-    where = new_conversation()
+    where = new_conversation_id()
     made = run(
         _called(given, loaded, where, customer, tool, prepared, sent),
         lambda: f"Interrupted; {given.where_to_look(where)}",

@@ -10,9 +10,10 @@ from haru_fsm.cli import exits
 from haru_fsm.cli.approving import user
 from haru_fsm.cli.asking import narrated, one_waits
 from haru_fsm.cli.output import complain, say, tell
-from haru_fsm.cli.wiring import Given, known, new_conversation
+from haru_fsm.cli.wiring import Given, known
 from haru_fsm.engine import Engine
 from haru_fsm.errors import HaruError, UnknownConversation
+from haru_fsm.ids import new_conversation_id
 from haru_fsm.runs import Run
 
 PROMPT = "> "
@@ -45,7 +46,7 @@ class Chat:
                 if record.summary.customer_id != customer:
                     raise UnknownConversation(f"There is no conversation {conversation} of customer {customer}.")
             closing = opening.pop_all()
-        return cls(given, customer, engine, closing, conversation or new_conversation())
+        return cls(given, customer, engine, closing, conversation or new_conversation_id())
 
     def talk(self, runner: asyncio.Runner) -> int:
         """Until the customer leaves. The event loop stands still while we wait for a line."""

@@ -6,7 +6,6 @@ Everything heavy is imported when it is needed: `haru --help` needs none of it.
 from __future__ import annotations
 
 import os
-import secrets
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -20,8 +19,7 @@ import typer
 
 from haru_fsm.cli import exits
 from haru_fsm.cli.output import complain, keep_results_apart, tell
-from haru_fsm.errors import AppError, SettingsError, UnknownConversation
-from haru_fsm.ids import checked
+from haru_fsm.errors import AppError, SettingsError
 
 if TYPE_CHECKING:
     from haru_fsm.app import App
@@ -137,15 +135,9 @@ def _warn_of_misspelt(names: tuple[str, ...], file: str = "") -> None:
 
 async def known(store: Store, conversation_id: str) -> Record:
     """A conversation that must be there. Raises UnknownConversation."""
-    record = await store.load(checked("conversation's id", conversation_id))
-    if record is None:
-        raise UnknownConversation(f"There is no conversation {conversation_id}. `haru list` shows those there are.")
-    return record
+    from haru_fsm import stores
 
-
-def new_conversation() -> str:
-    """An id that no conversation has yet. Made here, so that an interrupted command can say what to resume."""
-    return f"c-{secrets.token_hex(5)}"
+    return await stores.known(store, conversation_id)
 
 
 def run(work: Coroutine[Any, Any, T], interrupted: Callable[[], str] = lambda: "Interrupted.") -> T:

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from haru_fsm.conversation import JSON, Conversation, Frozen, ResultStatus, Step, Ticket
+from haru_fsm.errors import UnknownConversation
+from haru_fsm.ids import checked
 
 FORMAT = 2
 """Version of what is stored. Older formats are read; a newer one is refused."""
@@ -161,3 +163,11 @@ class Store(Protocol):
     async def aclose(self) -> None:
         """Finish what is queued and let go of the database."""
         ...
+
+
+async def known(store: Store, conversation_id: str) -> Record:
+    """A conversation that must be there. Raises UnknownConversation, SettingsError (no id), and as `Store.load`."""
+    record = await store.load(checked("conversation's id", conversation_id))
+    if record is None:
+        raise UnknownConversation(f"There is no conversation {conversation_id}. `haru list` shows those there are.")
+    return record
