@@ -40,9 +40,9 @@ def received(text: str, message_id: str | None = None) -> MessageReceived:
         raise SettingsError(
             f"The message has {len(text):,} characters; at most {MESSAGE_CHARS:,} are taken. Shorten it."
         )
-    return MessageReceived(
-        text=text, message_id=checked("message's id", message_id) if message_id is not None else None
-    )
+    if message_id is not None:
+        checked("message's id", message_id)
+    return MessageReceived(text=text, message_id=message_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A person has decided: about a call that waits for them, about how a call in doubt has ended, about a ticket.
 
-What somebody decides is held against the conversation as it stands. Where that has moved at the same moment it is looked
-at again: then the decision still fits, or the person is told what has come in between.
+What somebody decides is held against the conversation as it stands. Where the conversation has moved at the same moment
+it is looked at again: then the decision still fits, or the person is told what has come in between.
 """
 
 from __future__ import annotations
