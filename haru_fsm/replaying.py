@@ -15,10 +15,8 @@ What exactly the model was sent is not in the journal: a cassette holds that (`-
 from __future__ import annotations
 
 import inspect
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from haru_fsm.app import App
 from haru_fsm.clock import FakeClock
@@ -45,6 +43,7 @@ from haru_fsm.conversation import (
     last_request,
 )
 from haru_fsm.definition import carried
+from haru_fsm.differences import Difference, Otherwise, compare, way
 from haru_fsm.equipping import services_for
 from haru_fsm.errors import NoTransition
 from haru_fsm.exchanged import exchanged
@@ -60,24 +59,7 @@ from haru_fsm.testing.strict import check_contents
 from haru_fsm.tickets import StoreDesk
 from haru_fsm.toolbox import Refused
 
-VALUE_CHARS = 600
-"""Characters of a value that a difference shows."""
-
 Listener = Callable[[ModelRequest, ModelOutcome], None]
-
-
-class Difference(Frozen):
-    """The first step that came out otherwise, and how: what the journal says, and what happens now.
-
-    `what`: "way" (another state, guard or answer), "event" (decided in other words), "tool" (it is gone, refuses these
-    arguments, or acts where it did not), "contents" (the API would refuse what the model is to read).
-    """
-
-    seq: int
-    kind: str
-    what: str
-    was: str
-    now: str
 
 
 class Replay(Frozen):
@@ -113,14 +95,6 @@ def replay(app: App, record: Record, listen: Listener | None = None) -> Replay:
         difference=difference,
         definition_changed=again.definition_changed,
     )
-
-
-class _Otherwise(Exception):
-    """It does not come to this step now."""
-
-    def __init__(self, what: str, was: str, now: str) -> None:
-        super().__init__(now)
-        self.what, self.was, self.now = what, was, now
 
 
 class _Desk(StoreDesk):
@@ -168,8 +142,8 @@ class _Again:
             event = self._event(was)
             stamped = event.model_copy(update={"at": was.event.at, "took_ms": was.event.took_ms})
             self._conversation = self._advanced(stamped, was)
-            _compare(was, self._conversation.steps[-1])
-        except _Otherwise as found:
+            compare(was, self._conversation.steps[-1])
+        except Otherwise as found:
             return Difference(seq=was.seq, kind=was.event.kind, what=found.what, was=found.was, now=found.now)
         return None
 
@@ -188,7 +162,7 @@ class _Again:
                 return taken_up(workflow, conversation, event, max_resumes=self._app.limits.max_resumes)
             return workflow.advance(conversation, event)
         except NoTransition as error:
-            raise _Otherwise("way", _way(was), str(error)) from error
+            raise Otherwise("way", way(was), str(error)) from error
 
     # -- what happens
 
@@ -198,7 +172,7 @@ class _Again:
         if type(event) in OUTSIDE or isinstance(event, Resumed):
             return event
         if type(event) not in workflow.gives.get(state, ()):
-            raise _Otherwise("way", event.kind, f"the work of the state {state} does not give this event")
+            raise Otherwise("way", event.kind, f"the work of the state {state} does not give this event")
         made = self._made(was)
         if made is not None:
             return made
@@ -215,7 +189,7 @@ class _Again:
         try:
             made = self._app.workflow.work[conversation.state](conversation, services)
         except Exception as error:
-            raise _Otherwise("event", was.event.kind, f"the work raises {error!r}") from error
+            raise Otherwise("event", was.event.kind, f"the work raises {error!r}") from error
         if inspect.iscoroutine(made):
             made.close()
         return made if isinstance(made, Event) else None
@@ -233,7 +207,7 @@ class _Again:
         request = self._request(event)
         violations = list(check_contents(list(request.contents)))
         if violations:
-            raise _Otherwise("contents", "a history that was sent", "; ".join(violations))
+            raise Otherwise("contents", "a history that was sent", "; ".join(violations))
         if self._listen is not None:
             for request, outcome in exchanged(self._conversation, self._served(), event):
                 self._listen(request, outcome)
@@ -247,7 +221,7 @@ class _Again:
             call = request.calls[result.position]
             was, now = _dealt_with(result), self._would_deal_with(call)
             if was != now:
-                raise _Otherwise("tool", f"{call.name} {was}", f"{call.name} {now}")
+                raise Otherwise("tool", f"{call.name} {was}", f"{call.name} {now}")
 
     def _would_deal_with(self, call: ToolCall) -> str:
         tool = self._served().tools.find(call.name)
@@ -269,53 +243,6 @@ class _Again:
                 clock=self._clock,
             )
         return self._services
-
-
-# --------------------------------------------------------------------------- comparing
-
-
-def _compare(was: Step, now: Step) -> None:
-    """Raises _Otherwise. Not compared: the words in which a trip says why, and which guards were only asked."""
-    if _place(was) != _place(now):
-        raise _Otherwise("way", _way(was), _way(now))
-    changed = list(_changed("", _facts(was.event), _facts(now.event)))
-    if changed:
-        raise _Otherwise(
-            "event",
-            "\n".join(f"{name}: {_shown(before)}" for name, before, _ in changed),
-            "\n".join(f"{name}: {_shown(after)}" for name, _, after in changed),
-        )
-
-
-def _place(step: Step) -> tuple[Any, ...]:
-    trip = step.trip
-    return (step.state, step.rests, step.answer, trip and (trip.guard, trip.figure, trip.limit))
-
-
-def _way(step: Step) -> str:
-    told = f"→ {step.state}{' (rests)' if step.rests else ''}{f', {step.answer}' if step.answer else ''}"
-    return told if step.trip is None else f"{told}, {step.trip.guard}: {step.trip.because}"
-
-
-def _facts(event: Event) -> dict[str, Any]:
-    facts = event.model_dump(mode="json", exclude={"at", "took_ms"})
-    if isinstance(event, TicketOpened):
-        del facts["ticket"]["created_at"]
-    return facts
-
-
-def _changed(name: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The smallest parts that differ, by their names."""
-    if isinstance(was, dict) and isinstance(now, dict):
-        for key in {**was, **now}:
-            yield from _changed(f"{name}.{key}" if name else str(key), was.get(key), now.get(key))
-    elif was != now:
-        yield name, was, now
-
-
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= VALUE_CHARS else text[: VALUE_CHARS - 1] + "…"
 
 
 def _dealt_with(result: ToolResult) -> str:

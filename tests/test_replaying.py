@@ -28,12 +28,13 @@ from haru_fsm.conversation import (
     ToolsRequested,
     Usage,
 )
+from haru_fsm.differences import Difference
 from haru_fsm.ledger import Ledger
 from haru_fsm.machine import CHANGED
 from haru_fsm.models import ModelRequest
 from haru_fsm.models.cassette import CassetteModel, Recorder
 from haru_fsm.models.scripted import Line, ScriptedModel, answer, calls
-from haru_fsm.replaying import Difference, Replay, replay
+from haru_fsm.replaying import Replay, replay
 from haru_fsm.services import Services
 from haru_fsm.stores import Outcome, Record
 from haru_fsm.stores.memory import MemoryStore
