@@ -27,12 +27,9 @@ times a step, so ours does neither.
 from __future__ import annotations
 
 import dataclasses
-import inspect
-import typing
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import UnionType
 from typing import Any, cast
 
 from transitions import EventData, Machine, Transition
@@ -49,6 +46,7 @@ from haru_fsm.conversation import (
     kind_of,
 )
 from haru_fsm.errors import NoTransition, WorkflowError
+from haru_fsm.given_events import events_of
 from haru_fsm.guards.folds import Folds
 from haru_fsm.guards.guard import Guard, atoms
 from haru_fsm.guards.verdicts import Verdict, verdict
@@ -58,7 +56,6 @@ Work = Callable[..., Event | Awaitable[Event]]
 """What a state still has to do: `(conversation, services) -> event`. A function that returns its event at once
 touches nothing outside and is committed together with the step before it; one that returns an awaitable acts on
 the world, and all that came before is made durable first."""
-
 
 CHANGED, RESUMED_TOO_OFTEN = "definition_changed", "resumed_too_often"
 """The two reasons, beside the table's own, for which a run goes to a person: see `Workflow.strand`."""
@@ -94,6 +91,16 @@ class Row:
     def __str__(self) -> str:
         when = f" when {self.when.name}" if self.when else ""
         return f"{self.kind}: {' | '.join(self.sources)} -> {self.target}{when}{' (rests)' if self.rests else ''}"
+
+
+def _check(row: Row) -> None:
+    """Raise WorkflowError where this is no row, or its guard cannot judge its event."""
+    if not (isinstance(row, Row) and isinstance(row.event, type) and issubclass(row.event, Event)):
+        raise WorkflowError(f"{row!r} is not a row of this table: write Row(event, source, target, ...).")
+    for guard in atoms(row.when):
+        if guard.judges is not None and not issubclass(row.event, guard.judges):
+            judged = ", ".join(map(kind_of, guard.judges))
+            raise WorkflowError(f"{guard.name} cannot judge {row.kind}; it judges {judged}. Row: {row}.")
 
 
 class _Cursor:
@@ -134,39 +141,6 @@ class _Table(Machine):
     transition_cls = _RowTransition
 
 
-def events_of(work: Work) -> tuple[type[Event], ...]:
-    """The events that a work function may give, read from its return annotation.
-
-    Raises WorkflowError where it has none, or one that is not made of events.
-    """
-    try:
-        annotation = typing.get_type_hints(work).get("return")
-    except NameError as error:
-        raise WorkflowError(f"{_name(work)}: its return annotation cannot be resolved: {error}.") from error
-    found = tuple(dict.fromkeys(_event_types(annotation)))
-    if not found or not all(isinstance(event, type) and issubclass(event, Event) for event in found):
-        raise WorkflowError(
-            f"{_name(work)} does not say which events it gives. Annotate its return type, "
-            "for example `-> ModelAnswered | ToolsRequested | ModelFailed`."
-        )
-    return found
-
-
-def _event_types(annotation: Any) -> Iterator[Any]:
-    origin = typing.get_origin(annotation)
-    if origin in (typing.Union, UnionType):
-        for member in typing.get_args(annotation):
-            yield from _event_types(member)
-    elif inspect.isclass(origin) and issubclass(origin, Awaitable):
-        yield from _event_types(typing.get_args(annotation)[-1])
-    elif annotation is not None and annotation is not type(None):
-        yield annotation
-
-
-def _name(work: Work) -> str:
-    return getattr(work, "__qualname__", repr(work))
-
-
 class Workflow:
     """A table of rows and the work of each state.
 
@@ -174,8 +148,8 @@ class Workflow:
     has none) fires. `work` maps each state in which there is something to do to a function that does it.
     `initial` is where a new conversation rests; by default the first source of the first row.
 
-    Raises WorkflowError when the table is no table: no rows, an event that is none, work for a state nobody knows.
-    Whether it may *run* is for the certificate to say.
+    Raises WorkflowError when the table is no table: no rows, something else among them, a guard that cannot judge its
+    row's event, work that does not say which events it gives. Whether it may *run* is for the certificate to say.
     """
 
     def __init__(self, rows: Iterable[Row], *, work: Mapping[str, Work], initial: str | None = None) -> None:
@@ -183,14 +157,7 @@ class Workflow:
         if not self.rows:
             raise WorkflowError("This workflow has no rows. Give Workflow(rows, work=...) at least one Row.")
         for row in self.rows:
-            if not (isinstance(row, Row) and isinstance(row.event, type) and issubclass(row.event, Event)):
-                raise WorkflowError(f"{row!r} is not a row of this table: write Row(event, source, target, ...).")
-            for guard in atoms(row.when):
-                if guard.judges is not None and not issubclass(row.event, guard.judges):
-                    raise WorkflowError(
-                        f"{guard.name} cannot judge {row.kind}; it judges {', '.join(map(kind_of, guard.judges))}. "
-                        f"Row: {row}."
-                    )
+            _check(row)
         self.work: dict[str, Work] = {str(state): work for state, work in work.items()}
         self.initial = str(initial if initial is not None else self.rows[0].sources[0])
         named = (str(state) for row in self.rows for state in (*row.sources, row.target))
@@ -232,7 +199,7 @@ class Workflow:
         return (state, kind_of(event)) in self._pairs
 
     def lets_in(self, state: str) -> bool:
-        """Whether a message finds its way out of this state; out of one that is gone, it goes to a person."""
+        """Whether a message can begin a run in this state. In a state that is gone it can: the run goes to a person."""
         return state not in self.states or self.accepts(state, MessageReceived)
 
     # -- conversations
@@ -286,21 +253,21 @@ class Workflow:
         )
 
     def adopt(self, conversation: Conversation, adopted: HistoryAdopted) -> Conversation:
-        """A conversation that begins with a history made elsewhere, and rests. It is no run, and spends no budget."""
+        """A conversation that begins with a history made elsewhere, and rests. That is no run, and spends no budget."""
         step = Step(seq=1, run=0, event=adopted, source=conversation.state, state=conversation.state, rests=True)
         return self.replay(conversation, (step,))
 
     def stay(self, conversation: Conversation, event: Event) -> Conversation:
-        """An event from outside the work, of which the table says nothing: it is journaled, and leads nowhere."""
+        """Journal an event of which the table says nothing, and go on with the work of the state as it was."""
         return self._outside(conversation, event, conversation.state, None)
 
     def hold(self, conversation: Conversation, held: Event) -> Conversation:
-        """A message that came in a pause is journaled, or a person's reply of which the table says nothing. No
-        transition: the conversation rests on where it was."""
+        """Journal an event of which the table says nothing, and rest on: a message that came in a pause, or a person's
+        reply to a ticket."""
         return self._outside(conversation, held, conversation.state, None, rests=True)
 
     def strand(self, conversation: Conversation, event: Event, guard: str, because: str) -> Conversation:
-        """The one move outside the table: a run that cannot go on as it says goes to a person.
+        """The one move outside the table: a run that cannot go on as the table says goes to a person.
 
         Raises NoTransition where no state of this workflow opens tickets.
         """
@@ -318,7 +285,8 @@ class Workflow:
         steps = (*conversation.steps, step)
         return dataclasses.replace(conversation, state=state, resting=rests, steps=steps, memos=memos)
 
-    def _refusal(self, conversation: Conversation, event: Event, why: str) -> str:
+    @staticmethod
+    def _refusal(conversation: Conversation, event: Event, why: str) -> str:
         return (
             f"Conversation {conversation.conversation_id or '?'}: {event.kind} came in state {conversation.state}, "
             f"and the table {why}."

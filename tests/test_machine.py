@@ -6,8 +6,9 @@ import pytest
 
 from haru_fsm.conversation import Answer, Conversation, MessageReceived, ModelAnswered, ToolsRequested
 from haru_fsm.errors import NoTransition, WorkflowError
+from haru_fsm.given_events import events_of
 from haru_fsm.guards import AllOf, AnyOf, Not, Nudged, RepeatedCall, StepBudget
-from haru_fsm.machine import Row, Workflow, events_of
+from haru_fsm.machine import Row, Workflow
 from haru_fsm.models.scripted import answer, calls
 from tests.tables import SMALL, act, ask, received, stepped
 
