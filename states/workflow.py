@@ -1,7 +1,7 @@
 """What may happen, as one table: read it from the top.
 
-On an event, of the rows that fit the state the first whose guard trips fires. Change a row, and `haru check` tells
-whether every run still ends; `haru diagram` draws what you wrote.
+When an event comes, the rows for it in the present state are asked in their order. The first one whose guard trips, or
+that has none, fires. Change a row, and `haru check` tells whether every run still ends; `haru diagram` draws it.
 """
 
 from __future__ import annotations
@@ -72,53 +72,12 @@ RESTING = (DONE, ESCALATE_TICKET)
 
 def workflow(limits: Limits) -> Workflow:
     """Haru's workflow under these limits."""
-    late = deadline(limits)
-    spendable = (StepBudget(limits.max_steps), *budgets(limits))
-    out_of_calls = ToolCallBudget(limits.max_tool_calls)
-    repeats, nudges = limits.loop_repeats, limits.loop_nudges
-    plain = AnyOf(RepeatedCall(repeats), CallCycle())
-    circles = AnyOf(
-        plain,
-        AllOf(RepeatedCall(repeats - 1, grace=1), SimilarThoughts()),
-        NoProgress(repeats, repeats + nudges),
-        UnusableCalls(repeats),
-        FailingCalls(repeats + nudges),
-    )
-    # A call that could not be run was told why; going on like that has been nudged once by the error itself.
-    # An effect that the ledger has answered was nudged by that answer. Lighter evidence must come once more; then it is
-    # enough to ask again at all, so that a loop which goes on for three more turns after its nudge is stopped.
-    stubborn = AnyOf(
-        RepeatedEffect(),
-        AllOf(NudgedInVain(max(0, nudges - 1)), UnusableCalls(repeats)),
-        AllOf(NudgedInVain(nudges), plain),
-        AllOf(NudgedInVain(nudges + 1, grace=0), AnyOf(circles, RepeatedCall(2))),
-    )
+    in_circles, stubborn = circles(limits)
+    spent_on_request, spent_on_observation = spent(limits)
     unfit = AnyOf(InDoubt(), UnfoundedTicketClaim())
     # Work goes on after each decision, so whoever sets a deadline has it asked in this loop as well.
-    asked_too_often = AnyOf(ApprovalBudget(limits.max_approvals), *late)
+    asked_too_often = AnyOf(ApprovalBudget(limits.max_approvals), *deadline(limits))
     resumed_too_often = ResumeBudget(limits.max_resumes)
-    # At a spent budget a ticket at once, or where the limits say so a last word: one request more, with tools off.
-    # After the deadline there is no time for it, and a model that asks for tools even then goes to a person.
-    spent_on_request: tuple[Row, ...] = (
-        Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=AnyOf(*spendable, *late, out_of_calls)),
-    )
-    spent_on_observation: tuple[Row, ...] = (
-        Row(ObservationAppended, APPEND_OBSERVATION, ESCALATE_TICKET, when=AnyOf(*spendable, *late)),
-    )
-    if limits.final_answer_without_tools:
-        spent = AnyOf(*spendable)
-        spent_by_request = AnyOf(*spendable, out_of_calls)
-        refused = AnyOf(*late, AllOf(spent_by_request, LastWord()))
-        given = AnyOf(*late, AllOf(spent, LastWord()))
-        spent_on_request = (
-            Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=refused),
-            Row(ToolsRequested, AWAIT_MODEL, APPEND_OBSERVATION, when=spent_by_request, answer=Answer.LAST_WORD),
-        )
-        spent_on_observation = (
-            Row(ObservationAppended, APPEND_OBSERVATION, AWAIT_MODEL, when=LastWordGiven()),
-            Row(ObservationAppended, APPEND_OBSERVATION, ESCALATE_TICKET, when=given),
-            Row(ObservationAppended, APPEND_OBSERVATION, AWAIT_MODEL, when=spent, answer=Answer.LAST_WORD),
-        )
     rows = (
         Row(MessageReceived, RESTING, AWAIT_MODEL),
         Row(ModelAnswered, AWAIT_MODEL, ESCALATE_TICKET, when=unfit),
@@ -126,7 +85,7 @@ def workflow(limits: Limits) -> Workflow:
         Row(ModelFailed, AWAIT_MODEL, ESCALATE_TICKET),
         *spent_on_request,
         Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=stubborn),
-        Row(ToolsRequested, AWAIT_MODEL, APPEND_OBSERVATION, when=circles, answer=Answer.NUDGE),
+        Row(ToolsRequested, AWAIT_MODEL, APPEND_OBSERVATION, when=in_circles, answer=Answer.NUDGE),
         Row(ToolsRequested, AWAIT_MODEL, EXECUTE_TOOLS),
         Row(ToolsExecuted, EXECUTE_TOOLS, APPEND_OBSERVATION),
         Row(ApprovalRequested, EXECUTE_TOOLS, ESCALATE_TICKET, when=asked_too_often),
@@ -150,6 +109,60 @@ def workflow(limits: Limits) -> Workflow:
         ESCALATE_TICKET: escalate_ticket,
     }
     return Workflow(rows, work=work, initial=DONE)
+
+
+def circles(limits: Limits) -> tuple[Guard, Guard]:
+    """When the model goes in circles and is nudged; and when nudging has not helped, so that a person takes over."""
+    repeats, nudges = limits.loop_repeats, limits.loop_nudges
+    plain = AnyOf(RepeatedCall(repeats), CallCycle())
+    in_circles = AnyOf(
+        plain,
+        AllOf(RepeatedCall(repeats - 1, grace=1), SimilarThoughts()),
+        NoProgress(repeats, repeats + nudges),
+        UnusableCalls(repeats),
+        FailingCalls(repeats + nudges),
+    )
+    stubborn = AnyOf(
+        # The ledger's answer has told the model that the effect is done: that was its nudge.
+        RepeatedEffect(),
+        # Errors have told what is allowed, which counts as one nudge.
+        AllOf(NudgedInVain(max(0, nudges - 1)), UnusableCalls(repeats)),
+        AllOf(NudgedInVain(nudges), plain),
+        # Lighter evidence must come once more. A second identical call is then enough, so that a loop which goes on for
+        # three more turns after its nudge is stopped, whatever its shape.
+        AllOf(NudgedInVain(nudges + 1, grace=0), AnyOf(in_circles, RepeatedCall(2))),
+    )
+    return in_circles, stubborn
+
+
+def spent(limits: Limits) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """The rows that are asked when the model wants tools, and after each observation, whether a budget is spent.
+
+    Where one is, a person takes over at once; or where the limits say so, the model has a last word: one request more,
+    with tools off. A model that wants tools even then goes to a person, and so does every run whose deadline is over.
+    """
+    late = deadline(limits)
+    run_out = (StepBudget(limits.max_steps), *budgets(limits))
+    out_of_calls = ToolCallBudget(limits.max_tool_calls)
+    if not limits.final_answer_without_tools:
+        return (
+            (Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=AnyOf(*run_out, *late, out_of_calls)),),
+            (Row(ObservationAppended, APPEND_OBSERVATION, ESCALATE_TICKET, when=AnyOf(*run_out, *late)),),
+        )
+    by_request, by_observation = AnyOf(*run_out, out_of_calls), AnyOf(*run_out)
+    too_late = AnyOf(*late, AllOf(by_request, LastWord()))
+    too_late_to_go_on = AnyOf(*late, AllOf(by_observation, LastWord()))
+    return (
+        (
+            Row(ToolsRequested, AWAIT_MODEL, ESCALATE_TICKET, when=too_late),
+            Row(ToolsRequested, AWAIT_MODEL, APPEND_OBSERVATION, when=by_request, answer=Answer.LAST_WORD),
+        ),
+        (
+            Row(ObservationAppended, APPEND_OBSERVATION, AWAIT_MODEL, when=LastWordGiven()),
+            Row(ObservationAppended, APPEND_OBSERVATION, ESCALATE_TICKET, when=too_late_to_go_on),
+            Row(ObservationAppended, APPEND_OBSERVATION, AWAIT_MODEL, when=by_observation, answer=Answer.LAST_WORD),
+        ),
+    )
 
 
 def budgets(limits: Limits) -> Iterator[Guard]:
