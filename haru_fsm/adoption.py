@@ -16,7 +16,7 @@ from typing import Any
 from haru_fsm.conversation import JSON
 from haru_fsm.errors import SettingsError
 from haru_fsm.json_safe import json_safe
-from haru_fsm.models.gemini_parts import is_base64
+from haru_fsm.models.gemini_parts import NO_DATA, is_base64
 from haru_fsm.pairing import paired
 
 CAMEL = {
@@ -28,7 +28,6 @@ CAMEL = {
     "executable_code": "executableCode",
     "code_execution_result": "codeExecutionResult",
 }
-ABOUT_DATA = frozenset({"thought", "thoughtSignature", "partMetadata"})
 MODEL_ROLES = ("model", "assistant")
 
 
@@ -135,5 +134,5 @@ def _call(call: Mapping[str, Any]) -> JSON:
 
 
 def _has_data(part: Mapping[str, Any]) -> bool:
-    data = {key: value for key, value in part.items() if key not in ABOUT_DATA}
+    data = {key: value for key, value in part.items() if key not in NO_DATA}
     return bool(data) and (data != {"text": ""} or "thoughtSignature" in part)

@@ -133,7 +133,7 @@ def why_not(decision: ApprovalDecided) -> str:
 
 
 def expired(waiting: Iterable[Awaited], now: float) -> tuple[ApprovalDecided, ...]:
-    """The denials that time has spoken: of every waiting call whose last moment has passed."""
+    """A denial of every waiting call that nobody has decided about in time."""
     return tuple(
         ApprovalDecided(call=each.call, digest=each.digest, approved=False, expired=True)
         for each in waiting

@@ -53,9 +53,9 @@ GO_ON_LINE = "(계속해 주세요.)"
 BEGUN = "It is not known whether this call took place: the process that ran it stopped, and a person took over."
 NOT_RUN = "This call was not run: the conversation was handed over to a person."
 OUTCOME = "(Outcome of call "
-"""So begins what tells the model of a late outcome."""
+"""How a line begins that tells the model of a late outcome."""
 AROUND = 36
-"""Bytes of the JSON around a turn, a text or a response, about."""
+"""About how many bytes of JSON stand around a turn, a text or a response."""
 
 
 class Marks(NamedTuple):
@@ -181,6 +181,7 @@ class History(NamedTuple):
         )
 
     def _with(self, results: Mapping[int, ToolResult]) -> History:
+        """The same with these results of the open calls."""
         chars, size, asked, counted, marks = self[3:]
         return History(self.contents, self.open_calls, results, chars, size, asked, counted, marks)
 
@@ -197,7 +198,7 @@ class History(NamedTuple):
     def _model(
         self, content: JSON, event: ModelEvent | None = None, calls: tuple[ToolCall, ...] = (), asked: int = 0
     ) -> History:
-        """Let the model speak; whatever it had asked for before is closed first, and an empty content is left out."""
+        """Let the model speak, unless its content is empty. Calls that are still open are answered first."""
         parts = content.get("parts")
         if not parts:
             return self
@@ -260,9 +261,12 @@ class History(NamedTuple):
         return {"functionResponse": said}, size + len(call.name) + AROUND
 
     def _blocked(self) -> History:
-        """Without what has blocked the request: what was said last in it, for the rest was let through before. Where
-        the next request is blocked all the same it may be something older, and all goes that came from outside and that
-        the model has never spoken to (an adopted history); where one more is, all of it: models differ."""
+        """The history without what may have blocked the request.
+
+        First only the latest turn from outside is hidden, for the others were let through before. Where the next
+        request is blocked all the same, so is every turn that the model has never spoken to (an adopted history). Where
+        one more is, every turn from outside is: models differ in what they block.
+        """
         said = [place for place in range(len(self.contents)) if self._is_from_outside(place)]
         unheard = [place for place in said if place >= self.marks.heard]
         contents = list(self.contents)

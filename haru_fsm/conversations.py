@@ -59,7 +59,7 @@ class Conversations:
         return record.summary.paused and bool(expired(awaited(record.steps), self.parts.clock.now()))
 
     async def expire(self, record: Record, watch: Watcher | None) -> Run:
-        """Journal the denials that time has spoken, and go on from them. Raises ConversationMoved."""
+        """Deny the calls that nobody has decided about in time, and go on from there. Raises ConversationMoved."""
         denials = expired(awaited(record.steps), self.parts.clock.now())
         return await self.worker(record, watch).take(*denials)
 

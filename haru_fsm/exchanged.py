@@ -35,6 +35,8 @@ def exchanged(conversation: Conversation, services: Services, event: ModelOutcom
 
 @dataclass(frozen=True, slots=True)
 class _Behind:
+    """The requests behind one event. `conversation` is as it was before the event."""
+
     conversation: Conversation
     services: Services
     event: ModelOutcome
@@ -87,7 +89,7 @@ def _text_of(record: str) -> str:
 
 
 def _less(event: ModelOutcome, before: list[ModelOutcome]) -> ModelOutcome:
-    """The event without what was spent on the requests before its own, which are told by themselves."""
+    """The event without what was spent on the requests before its own: those stand beside it."""
     if not before:
         return event
     usage = event.usage

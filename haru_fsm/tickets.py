@@ -12,7 +12,6 @@ import hashlib
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -215,10 +214,3 @@ HELD_NOTICE = (
     "그 일이 끝나는 대로 이어서 답변드리겠습니다."
 )
 """What the customer reads who writes in such a pause: the message is kept, and answered when the pause is over."""
-
-
-def when(at: float) -> str:
-    """A time for people, in UTC; "?" for one that cannot be (a damaged database has shown one)."""
-    if not isinstance(at, int | float) or not 0 <= at < 250_000_000_000:
-        return "?"
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -66,9 +66,11 @@ class Worker:
         self._record = record
         self._watch = watch
         self._saved = conversation.seq
+        """The last step that is durable."""
         self._ended: Conversation | None = None
         """Where the run has ended, or paused, before a kept message begins the next one."""
         self._over = record.summary.owner if record is not None else None
+        """Whose void claim the first append replaces."""
         self._owner = leases.take()
         self._services: Services | None = None
 
@@ -90,7 +92,7 @@ class Worker:
         async def take() -> None:
             for event in events:
                 if isinstance(event, ApprovalDecided) and (why := await self._unfit_for(event)) is not None:
-                    return self._strand(event, CHANGED, f"the app was changed while the run waited: {why}")
+                    return self._strand(event, f"the app was changed while the run waited: {why}")
                 if isinstance(event, TicketClosed) and not self._accepts(event):
                     self._hold(event)
                 else:
@@ -99,7 +101,8 @@ class Worker:
         return await self._working(take)
 
     async def hold(self, message: MessageHeld) -> None:
-        """Keep a message that came in a pause, for the next run. ConversationMoved: certainly not kept."""
+        """Keep a message that came in a pause, for the next run. Raises ConversationMoved where it certainly was not
+        kept."""
 
         async def hold() -> None:
             self._hold(message)
@@ -136,6 +139,7 @@ class Worker:
         return why
 
     async def _working(self, first: Callable[[], Awaitable[None]]) -> Run:
+        """Do the first thing, then drive the run to rest. Whatever happens, the lease is given back."""
         try:
             await first()
             await self._drive()
@@ -155,8 +159,8 @@ class Worker:
             await asyncio.shield(self._parts.store.release(self._conversation.conversation_id, self._owner))
 
     async def _drive(self) -> None:
-        """The heart, for this run and those that kept messages begin after it. Ends at rest, which every certified
-        workflow comes to."""
+        """Drive this run to rest, and after it the runs that kept messages begin. Every certified workflow comes to
+        rest."""
         await self._drive_to_rest()
         self._ended = self._conversation
         while (message := self._kept_message()) is not None:
@@ -224,7 +228,7 @@ class Worker:
         if self._conversation.state in self._parts.app.workflow.states:
             self._advance(message)
         else:
-            self._strand(message, CHANGED, f"it no longer has the state {self._conversation.state}")
+            self._strand(message, f"it no longer has the state {self._conversation.state}")
 
     async def _take_up(self) -> None:
         """Journal that the run is taken up again. This also takes the lease, whatever the table says of `resumed`."""
@@ -237,14 +241,15 @@ class Worker:
         facts |= {"begun": begun} if begun else {}
         event = Resumed.model_validate(facts)
         if why is not None:
-            self._strand(event, CHANGED, f"the app was changed while the run was open: {why}")
+            self._strand(event, f"the app was changed while the run was open: {why}")
         else:
             limit = app.limits.max_resumes
             self._conversation = taken_up(app.workflow, conversation, self._stamped(event), max_resumes=limit)
 
-    def _strand(self, event: Event, guard: str, because: str) -> None:
+    def _strand(self, event: Event, because: str) -> None:
+        """A run that does not fit the changed app goes to a person."""
         workflow = self._parts.app.workflow
-        self._conversation = workflow.strand(self._conversation, self._stamped(event), guard, because)
+        self._conversation = workflow.strand(self._conversation, self._stamped(event), CHANGED, because)
 
     async def _save(self) -> None:
         """Make everything durable that was decided since the last time, in one append; then show it."""

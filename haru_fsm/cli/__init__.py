@@ -1,11 +1,13 @@
 """The `haru` command.
 
     commands    the table of commands
-    asking, approving, chatting, looking, replaying, stats, ticketing, checking, tools, calling, starting
-                the commands, by group
-    options, wiring    what they share: options, and the way from options to app, store and engine
-    narration, timeline, figures    what they show
-    output, exits    where that goes, and how it ends
+    asking, chatting, approving, ticketing    conversations, and what persons decide in them
+    looking, stats, replaying, mending        what is stored: to look at, to play again, to keep in order
+    checking, proving, experimenting          what is proved, attacked and measured
+    tools, calling, starting                  an app's tools, and an app to begin with
+    options, wiring                           what commands share: options, and the way to app, store and engine
+    narration, timeline, figures              what they show
+    output, progress, logs, exits             where that goes, and how it ends
 
 Nothing heavy is imported before a command needs it. Whatever happens ends here: a result on standard output, or one
 line on standard error, and an exit code; never a traceback, unless HARU_DEBUG asks for one.

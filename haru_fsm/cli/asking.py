@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import complain, say, say_json, tell
+from haru_fsm.cli.output import complain, say, say_json, tell, when
 from haru_fsm.cli.wiring import Given, known, run, text_of
 from haru_fsm.errors import HaruError, SettingsError
 from haru_fsm.ids import new_conversation_id
@@ -205,8 +205,6 @@ def what_waits(waiting: Iterable[Awaited], conversation_id: str, given: Given) -
 
 def one_waits(call: Awaited) -> str:
     """The call that waits, and how long."""
-    from haru_fsm.tickets import when
-
     return f"waits for approval until {when(call.expires_at)} UTC: {call.tool}({call.args!r})"
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice, takewhile
 from typing import Any, TypeVar
 
+from haru_fsm.cli.output import when
 from haru_fsm.conversation import (
     COST_DIGITS,
     JSON,
@@ -27,7 +28,6 @@ from haru_fsm.conversation import (
     self_contained,
 )
 from haru_fsm.runs import stopped_by
-from haru_fsm.tickets import when
 
 Figure = TypeVar("Figure", int, float)
 

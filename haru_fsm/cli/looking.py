@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import say, say_json, show
+from haru_fsm.cli.output import say, say_json, show, when
 from haru_fsm.cli.wiring import Given, known, run
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ async def _conversations(given: Given, customer: str | None, unfinished: bool, l
 def show_conversations(found: Sequence[Summary]) -> None:
     """A table of conversations."""
     from haru_fsm.cli.timeline import row, table
-    from haru_fsm.tickets import when
 
     made = table("conversation", "customer", "state", "runs", "steps", "last moved (UTC)", right=("runs", "steps"))
     for one in found:

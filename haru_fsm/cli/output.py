@@ -13,6 +13,7 @@ import json
 import os
 import re
 import sys
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -128,6 +129,13 @@ def write_line(line: str) -> None:
         results().buffer.flush()
     except BrokenPipeError:
         _give_up(results())
+
+
+def when(at: float) -> str:
+    """A time for people, in UTC; "?" for one that cannot be (a damaged database has shown one)."""
+    if not isinstance(at, int | float) or not 0 <= at < 250_000_000_000:
+        return "?"
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def counted(count: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import say, say_json, show
+from haru_fsm.cli.output import say, say_json, show, when
 from haru_fsm.cli.wiring import Given, run, text_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ def ticket_object(stored: StoredTicket) -> dict[str, Any]:
 def show_tickets(found: Sequence[StoredTicket]) -> None:
     """A table of tickets."""
     from haru_fsm.cli.timeline import row, table
-    from haru_fsm.tickets import when
 
     made = table("ticket\nconversation", "case\ncustomer", "opened (UTC)", "summary", prose=("summary",))
     for stored in found:

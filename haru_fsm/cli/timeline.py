@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from haru_fsm.cli.narration import VERBS, decision_line, resumed_under, trip_line
-from haru_fsm.cli.output import printable
+from haru_fsm.cli.output import printable, when
 from haru_fsm.conversation import (
     KINDS,
     ApprovalDecided,
@@ -36,7 +36,6 @@ from haru_fsm.conversation import (
     Usage,
 )
 from haru_fsm.ticket_summary import shorten
-from haru_fsm.tickets import when
 
 TEXT_CHARS = 2_000
 RESULT_CHARS = 200

@@ -56,7 +56,7 @@ class MessageReceived(Event):
     definition: str = ""
     """Digest of the definition (rows, kinds of guards, tools) under which the run began."""
     held: int | None = None
-    """The step that has kept the message, where it came in a pause."""
+    """Number of the step that has kept this message, where it came in a pause (see MessageHeld)."""
 
 
 class MessageHeld(Event):
@@ -68,7 +68,7 @@ class MessageHeld(Event):
 
 
 class Compaction(Frozen):
-    """How the history was made shorter before a request, so that everybody who reads the journal makes it the same.
+    """How the history was made shorter before a request. Whoever reads the journal later makes the same contents by it.
 
     Positions count the contents as they were before: see `haru_fsm/compaction.py`.
     """
@@ -103,7 +103,7 @@ class Compaction(Frozen):
 
 
 class ModelEvent(Event):
-    """What three kinds of model events share: all that was asked for and spent until this outcome was there."""
+    """What the three outcomes of asking a model share: all that was asked and spent until the outcome was there."""
 
     model: str = ""
     requests: int = 1
@@ -113,7 +113,8 @@ class ModelEvent(Event):
     shares: tuple[Share, ...] = ()
     """What each has spent of it, where more than one model was asked; none: `model` has spent all."""
     settled: dict[str, JSON] = Field(default_factory=dict)
-    """Outcomes that came to be known since the last request, by call (`seq.position`): the model read them as well."""
+    """How calls in doubt (`seq.position`) have ended, where that came to be known since the last request. The model was
+    told it with this one."""
     compaction: Compaction | None = None
     """How the history was made shorter for this request, and is from here on."""
 
@@ -306,7 +307,7 @@ EVENTS: tuple[Any, ...] = (
 OUTSIDE: frozenset[type[Event]] = frozenset(
     (MessageReceived, MessageHeld, ApprovalDecided, TicketClosed, HistoryAdopted)
 )
-"""Events that no state's work gives: they come from outside and leave rest."""
+"""Events that no state's work gives: they come from outside, to a conversation that rests."""
 
 KINDS: Mapping[str, type[Event]] = {kind_of(event): event for event in EVENTS}
 """The engine's own events by kind. An app may have others."""
@@ -331,6 +332,7 @@ assert set(EVENTS) == set(get_args(get_args(KnownEvent)[0]))
 
 
 def _not_ours(event: Event) -> Event:
+    """An app's own event, which cannot have one of the engine's kinds: those have their own fields."""
     if type(event) is not KINDS.get(event.kind, type(event)):
         raise ValueError(f"this is no {event.kind}")
     return event
@@ -339,4 +341,4 @@ def _not_ours(event: Event) -> Event:
 AnyEvent = SerializeAsAny[
     Annotated[KnownEvent | Annotated[Event, AfterValidator(_not_ours)], Field(union_mode="left_to_right")]
 ]
-"""One of the engine's events, or one of an app's own: read from a journal, that is a plain `Event` with its fields."""
+"""One of the engine's events, or an app's own, which is read from a journal as a plain `Event` with all its fields."""

@@ -21,7 +21,7 @@ from haru_fsm.conversation.values import JSON, Awaited, Frozen, ToolCall, ToolRe
 
 
 class Answer(StrEnum):
-    """How a row answers the guard that tripped. The work of the state it leads to reads it from the journal."""
+    """How a row answers its guard's trip. The work of the state that the row leads to reads it from the journal."""
 
     NUDGE = "nudge"
     """Refuse the calls, say why, ask for another way or a simple answer."""
@@ -30,7 +30,7 @@ class Answer(StrEnum):
     LAST_WORD = "last_word"
     """No tool any more: the next request is the last, with tools off; answer from what is known."""
     ESCALATE = "escalate"
-    """A person takes over: what a guarded row without an answer does, said aloud."""
+    """A person takes over. A guarded row without an answer means the same."""
 
 
 class Trip(Frozen):
@@ -63,7 +63,7 @@ class Step(NamedTuple):
 
     @property
     def pauses(self) -> bool:
-        """It rests without being an ending: the run waits for a person's approval."""
+        """The conversation rests here, and that is no ending: the run waits for a person's approval."""
         return self.rests and isinstance(self.event, ApprovalRequested | MessageHeld)
 
     def written(self, *, whole: bool = False) -> JSON:
@@ -138,12 +138,15 @@ def has_last_word(conversation: Conversation) -> bool:
 
 
 def executed(steps: Iterable[Step]) -> Iterator[tuple[str, ToolCall, ToolResult]]:
-    """Each call that was dealt with and its result, under the call's name in the ledger: `seq.position`."""
+    """Each call that was dealt with: its name in the ledger (`seq.position`), the call, and its result.
+
+    After a pause a reply's results from before it stand in the journal a second time; here each comes once.
+    """
     requested, calls, results = 0, tuple[ToolCall, ...](), tuple[ToolResult, ...]()
     for step in (*steps, None):
         event = step.event if step is not None else None
         if isinstance(event, ResultsEvent):
-            results = event.results  # after a pause the results from before it come again
+            results = event.results
         elif step is None or isinstance(event, ToolsRequested | ObservationAppended | MessageReceived):
             yield from ((f"{requested}.{result.position}", calls[result.position], result) for result in results)
             results = ()

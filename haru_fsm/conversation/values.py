@@ -19,7 +19,8 @@ class Frozen(BaseModel):
 
 
 COST_DIGITS = 12
-"""Of a sum of prices, in US dollars: finer than any price of one token, coarser than the noise of adding floats."""
+"""Digits behind the point to which sums of US dollars are rounded: finer than any price of one token, coarser than the
+noise of adding floats."""
 
 
 class Usage(Frozen):
@@ -89,7 +90,7 @@ class ResultStatus(StrEnum):
 
     DONE = "done"
     FAILED = "failed"
-    """It raised, was refused or had bad arguments: the response says what. Without an effect, or surely none."""
+    """It raised, was refused or had bad arguments: the response says which. It has certainly had no effect."""
     NOT_DONE = "not_done"
     """A tool with an effect said `NotDone`: the effect did not take place."""
     IN_DOUBT = "in_doubt"

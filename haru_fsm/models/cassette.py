@@ -121,11 +121,13 @@ def _append(path: Path, line: bytes) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Face:
-    """What two requests have in common when they are the same; and the numbers that stand in this one."""
+class _Fingerprint:
+    """Two requests are the same when their `text` is."""
 
     text: str
+    """The request, with a placeholder for each number that is new in each run."""
     numbers: tuple[str, ...]
+    """The numbers that stand in the places of the placeholders."""
 
 
 class CassetteModel:
@@ -144,7 +146,7 @@ class CassetteModel:
         self._tape = self._read()
         self._recorded: defaultdict[str, list[Exchange]] = defaultdict(list)
         for one in self._tape.exchanges:
-            self._recorded[self._face(one.contents, one.tools_allowed).text].append(one)
+            self._recorded[self._fingerprint(one.contents, one.tools_allowed).text].append(one)
         models = dict.fromkeys(one.outcome.model for one in self._tape.exchanges if one.outcome.model)
         self.name = " > ".join(models) or CASSETTE
         """Those who were recorded: by their names it is known how much they can read."""
@@ -153,14 +155,14 @@ class CassetteModel:
     async def respond(self, request: ModelRequest) -> ModelOutcome:
         """The recorded outcome; ModelFailed with the reason `replay` where there is none for this request."""
         contents = tuple(scrubbed(request.contents))
-        face = self._face(contents, request.tools_allowed)
-        recorded = self._recorded.get(face.text)
+        now = self._fingerprint(contents, request.tools_allowed)
+        recorded = self._recorded.get(now.text)
         if recorded is None:
             detail = told(self._path, self._tape, contents, request.tools_allowed, self._volatile)
             return ModelFailed(reason=FailureReason.REPLAY, detail=detail, model=CASSETTE)
-        one = recorded[min(self._played[face.text], len(recorded) - 1)]
-        self._played[face.text] += 1
-        outcome = self._renamed(one, face)
+        one = recorded[min(self._played[now.text], len(recorded) - 1)]
+        self._played[now.text] += 1
+        outcome = self._renamed(one, now)
         if isinstance(outcome, ModelAnswered) and request.on_text is not None:
             request.on_text(outcome.text)
         return outcome
@@ -176,19 +178,19 @@ class CassetteModel:
             raise ModelError(f"The cassette {self._path} holds no exchange with a model. Record it with HARU_CASSETTE.")
         return tape
 
-    def _face(self, contents: Sequence[JSON], tools_allowed: bool) -> _Face:
+    def _fingerprint(self, contents: Sequence[JSON], tools_allowed: bool) -> _Fingerprint:
         numbers: dict[str, int] = {}
         text = self._volatile.sub(
             lambda match: f"#{numbers.setdefault(match[0], len(numbers) + 1)}", canonical([contents, tools_allowed])
         )
-        return _Face(text, tuple(numbers))
+        return _Fingerprint(text, tuple(numbers))
 
-    def _renamed(self, one: Exchange, face: _Face) -> ModelOutcome:
+    def _renamed(self, one: Exchange, asked: _Fingerprint) -> ModelOutcome:
         """The outcome with the numbers of the recording exchanged for those that stand in their place now."""
-        recorded = self._face(one.contents, one.tools_allowed).numbers
-        if recorded == face.numbers:
+        recorded = self._fingerprint(one.contents, one.tools_allowed).numbers
+        if recorded == asked.numbers:
             return one.outcome
-        now = dict(zip(recorded, face.numbers, strict=True))
+        now = dict(zip(recorded, asked.numbers, strict=True))
         return reworded(
             one.outcome, lambda text: self._volatile.sub(lambda number: now.get(number[0], number[0]), text)
         )

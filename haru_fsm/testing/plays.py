@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,13 +16,11 @@ from pydantic import Field
 from haru_fsm.conversation import Frozen, ModelAnswered, ModelFailed, ToolsRequested
 from haru_fsm.errors import SettingsError
 from haru_fsm.foreign import in_words
+from haru_fsm.json_safe import safe_text
 from haru_fsm.testing.behaviours import Behaviour
 from haru_fsm.testing.crashes import CrashPoint
 
 Reply = Annotated[ModelAnswered | ToolsRequested | ModelFailed, Field(discriminator="kind")]
-
-
-_HALF = re.compile("[\ud800-\udfff]")
 
 
 class Play(Frozen):
@@ -84,4 +81,4 @@ def written(what: Play | Finding, indent: int | None = None) -> str:
     if isinstance(what, Finding):
         plain = {"format": what.format, **plain}
     text = json.dumps(plain, ensure_ascii=False, indent=indent)
-    return text if not _HALF.search(text) else json.dumps(plain, indent=indent)
+    return text if safe_text(text) == text else json.dumps(plain, indent=indent)

@@ -38,7 +38,7 @@ class Missing(Enum):
 
 
 MISSING: Final = Missing.MISSING
-"""No value was given, where None would be one."""
+"""Says that no value was given, where None would be a value."""
 
 
 # --------------------------------------------------------------------------- in annotations
