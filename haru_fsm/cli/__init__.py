@@ -1,13 +1,15 @@
 """The `haru` command.
 
     commands    the table of commands
-    asking, chatting, approving, ticketing    conversations, and what persons decide in them
-    looking, stats, replaying, mending        what is stored: to look at, to play again, to keep in order
-    checking, proving, experimenting          what is proved, attacked and measured
-    tools, calling, starting                  an app's tools, and an app to begin with
-    options, wiring                           what commands share: options, and the way to app, store and engine
-    narration, timeline, figures              what they show
-    output, progress, logs, exits             where that goes, and how it ends
+    asking, chatting, forking         conversations
+    approving, settling, ticketing    what persons decide in them
+    looking, stats, replaying         what is stored, looked at
+    databases                         what is stored, as a whole: verified, exported, imported, pruned
+    checking, proving, experimenting  what is proved, attacked and measured
+    tools, calling, starting          an app's tools, and an app to begin with
+    options, wiring                   what commands share: options, and the way to app, store and engine
+    narration, timeline, figures      what they show
+    output, progress, logs, exits     where that goes, and how it ends
 
 Nothing heavy is imported before a command needs it. Whatever happens ends here: a result on standard output, or one
 line on standard error, and an exit code; never a traceback, unless HARU_DEBUG asks for one.

@@ -13,13 +13,15 @@ from haru_fsm.cli import (
     asking,
     calling,
     checking,
+    databases,
     exits,
     experimenting,
+    forking,
     looking,
-    mending,
     options,
     proving,
     replaying,
+    settling,
     starting,
     stats,
     ticketing,
@@ -79,14 +81,14 @@ haru.command()(ticketing.tickets)
 haru.add_typer(ticket, name="ticket")
 ticket.command()(ticketing.close)
 haru.command()(replaying.replay)
-haru.command()(mending.fork)
+haru.command()(forking.fork)
 haru.command()(approving.approve)
 haru.command()(approving.deny)
-haru.command()(mending.settle)
-haru.command()(mending.verify)
-haru.command()(mending.export)
-haru.command("import")(mending.import_)
-haru.command()(mending.prune)
+haru.command()(settling.settle)
+haru.command()(databases.verify)
+haru.command()(databases.export)
+haru.command("import")(databases.import_)
+haru.command()(databases.prune)
 haru.command()(proving.prove)
 haru.command()(experimenting.experiment)
 haru.command()(checking.check)

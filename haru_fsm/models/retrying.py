@@ -69,35 +69,36 @@ _BROKEN_OFF = frozenset({FailureReason.TRANSPORT, FailureReason.UNREADABLE})
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """How a re-ask differs from the request as it was given. The first request has an empty one.
-
-    `hint` is said to the model at the end of the last user turn. `cut_off` counts the replies that had not enough
-    room so far, and `thought` says that the last of them had spent tokens on thinking. `adapted`: a request was
-    refused for something that it can do without.
-    """
+    """How a re-ask differs from the request as it was given. The first request has an empty amendment."""
 
     hint: str = ""
+    """Said to the model at the end of the last user turn."""
     cut_off: int = 0
+    """How many replies had not enough room so far."""
     thought: bool = False
+    """The last of these had spent tokens on thinking."""
     adapted: bool = False
+    """A request was refused for something that it can do without."""
 
 
 @dataclass(slots=True)
 class Attempt:
     """One HTTP request: what it changes, how many seconds it has, who listens to the text as it is written.
 
-    `streamed`: it is worth a stream. The rest is kept by whoever carries it out. `begun`: some of a stream has come;
-    `spent` are its tokens, which count where no reply comes of it; `ended` is the reply of one that has said that it is
-    over, whatever went wrong behind its end.
+    The last three fields are set by whoever carries the request out, where the reply is a stream.
     """
 
     amendment: Amendment
     timeout_s: float
     speech: Speech
     streamed: bool = False
+    """Somebody listens, so the reply is asked for as a stream."""
     spent: Usage = field(default_factory=Usage)
+    """Tokens of a stream that broke off: they count, although no reply has come of them."""
     begun: bool = False
+    """Some of the stream has come."""
     ended: Reply | None = None
+    """The whole reply, where the stream had said that it is over before it broke off."""
 
     def hear(self, piece: str) -> None:
         """Some more of the stream has come; `piece` is what it adds to the answer."""
@@ -105,9 +106,10 @@ class Attempt:
         self.speech.hear(piece)
 
     def broken_off(self, reply: Reply, *, finished: bool) -> None:
-        """The stream can be read no further. What had come by then is paid for, whether anybody has counted it or not.
+        """The stream can be read no further. What has come by then is paid for, whether anybody has counted it or not.
 
-        `finished`: it was all. A proxy may add a line of its own, or not close as it should, or not at all.
+        `finished`: the model had said all by then, and only the stream did not end as it should. A proxy may add a line
+        of its own, or close too early, or not at all.
         """
         self.spent = reply.usage
         self.ended = reply if finished else None
@@ -155,7 +157,7 @@ class _Work:
     re_asks: int = 0
     retries: int = 0
     streams: bool = True
-    """No stream of this request has come and broken off so far."""
+    """The next attempt may be a stream: none of this request has begun and then broken off so far."""
     usage: Usage = field(default_factory=Usage)
     incidents: list[Incident] = field(default_factory=list)
 

@@ -107,7 +107,7 @@ class Rig:
         self.app = app
         self.certificate = certify(app.workflow, limits=app.limits)
         self._now: _Playing | None = None
-        # Made once: an app is checked whenever it is made, and a play takes no longer than that.
+        # Made once for all plays: to make an app is to certify it, and that takes as long as a play.
         self._watched = dataclasses.replace(app, workflow=self._watch(app.workflow), make_tools=self._tools)
 
     def _watch(self, workflow: Workflow) -> Workflow:

@@ -1,4 +1,7 @@
-"""Where stores stand: what one process has written, the next one finds when it opens the store again."""
+"""Shelves: a store that is opened again finds what the process before has written.
+
+The driver lets processes die one after the other. Each opens the same store anew, as a real one would open its file.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,10 @@ Shelf = Callable[[], Store]
 
 
 def shelves(where: NewStore | Path | str) -> Callable[[], Shelf]:
-    """Empty shelves, one after the other: for stores that are made by a function, or for SQLite files in a folder.
+    """Makes empty shelves, one for each play.
 
-    A store of a function's is kept for as long as its shelf; a file is opened anew by each process.
+    `where` is a function that makes an empty store, which is kept for as long as its shelf; or a folder for SQLite
+    files, which each process opens anew.
     """
     return _files(Path(where)) if isinstance(where, Path | str) else lambda: _kept(where)
 

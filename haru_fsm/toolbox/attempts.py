@@ -89,15 +89,15 @@ class Afterwards(Protocol):
     """Who hears of an attempt after it was given up."""
 
     def given_up(self) -> None:
-        """It is not waited for any more, and will arrive."""
+        """Nobody waits for the attempt any more. Once it ends after all, `arrived` is called."""
         ...
 
     def arrived(self, ended: Ended) -> None:
-        """It has ended."""
+        """An attempt that was given up has ended."""
         ...
 
     def over(self) -> None:
-        """The run itself was cancelled."""
+        """The run itself was cancelled: no other attempt follows."""
         ...
 
 
@@ -133,7 +133,7 @@ def _not_begun(why: str) -> Ended:
 
 
 class _Attempt:
-    """A call under way: whoever waits hears how it `ended`; when nobody does any more, the end is told late."""
+    """A call under way. Whoever waits hears how it `ended`; once it was given up, its end is told to `late` instead."""
 
     def __init__(self, callee: Callee, call: Callable[[], Any], late: Afterwards) -> None:
         self.callee, self.call, self.late = callee, call, late

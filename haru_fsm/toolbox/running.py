@@ -107,10 +107,12 @@ def _completed(callee: Callee, ended: Ended, outcome: Outcome) -> Outcome:
 
 
 class _Late:
-    """What is known of a call beyond its last attempt: how earlier ones ended, and what comes after giving up.
+    """What is known of a call beyond its last attempt: how earlier attempts ended, and those that end after they were
+    given up.
 
-    One outcome is told late, and only if the run ended without a known one: the first that came back (or, of a single
-    attempt, said NotDone), or an exception when nothing more is to come.
+    At most one outcome is told late, and only where the call ended without a known one. It is the first attempt that
+    came back with a value (or, where there was only one attempt, said NotDone); or an exception, when no attempt is
+    still to come.
     """
 
     def __init__(self, outcome: Callable[[Ended, int], Outcome], on_late: OnLate | None) -> None:
@@ -118,12 +120,15 @@ class _Late:
         self._outcome = outcome
         self._on_late = on_late
         self._held: Ended | None = None
+        """The best that has arrived late so far."""
         self._earlier: Ended | None = None
+        """How the first attempt ended, where it was repeated."""
         self._given_up = 0
+        """Attempts that nobody waits for, and that have not arrived."""
         self._over = False
 
     def given_up(self) -> None:
-        """An attempt is not waited for any more; it will arrive here."""
+        """Nobody waits for an attempt any more; when it ends, it arrives here."""
         self._given_up += 1
 
     def arrived(self, ended: Ended) -> None:
@@ -137,7 +142,7 @@ class _Late:
             self._tell()
 
     def over(self) -> None:
-        """The run ends, and how the call ended is not known."""
+        """Nobody waits for the call any more, and how it ended is not known: from here on it is told late."""
         self._over = True
         self._tell()
 

@@ -79,14 +79,14 @@ def load(connection: sqlite3.Connection, conversation_id: str) -> Record | None:
 
 
 def _not_by_its_twin(connection: sqlite3.Connection, conversation_id: str) -> None:
-    """Raise JournalDamaged where a conversation is not found one way, and is the other: it is not new."""
+    """Raise JournalDamaged where one index has lost a conversation and the other has it: it must not be begun anew."""
     twin = "SELECT 1 FROM conversations INDEXED BY twins WHERE conversation_id = ?"
     if connection.execute(twin, (conversation_id,)).fetchone():
         raise damaged(conversation_id, "the index of conversations has lost it")
 
 
 def _open_ticket(connection: sqlite3.Connection, conversation_id: str, steps: Sequence[Step]) -> Ticket | None:
-    """The ticket that is open, which must be as the journal says where it says something."""
+    """The open ticket, if there is one. Raises JournalDamaged where the journal tells of another."""
     rows = connection.execute(
         "SELECT ticket FROM tickets WHERE conversation_id = ? AND closed_at IS NULL ORDER BY rowid DESC",
         (conversation_id,),

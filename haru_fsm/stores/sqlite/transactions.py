@@ -51,7 +51,7 @@ def commit(room: LogRoom, connection: sqlite3.Connection, requests: Sequence[Req
 
 
 def _at_once(room: LogRoom, connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
-    """Where one fails, all once more, each in a savepoint of its own: savepoints cost as much as some writes."""
+    """One transaction without savepoints, which cost as much as some writes. Where one fails, once more with them."""
     connection.execute("BEGIN IMMEDIATE")
     room.make()
     for request in requests:
@@ -63,6 +63,7 @@ def _at_once(room: LogRoom, connection: sqlite3.Connection, requests: Sequence[R
 
 
 def _one_by_one(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
+    """One transaction in which each write has a savepoint: what fails takes nothing of its neighbours with it."""
     connection.execute("BEGIN IMMEDIATE")
     for request in requests:
         connection.execute("SAVEPOINT one")

@@ -117,7 +117,7 @@ def _project(connection: sqlite3.Connection, step: Step) -> None:
     match step.event:
         case ToolsExecuted(ticket=Ticket() as ticket):
             file(connection, ticket)  # there since its tool ran, except in a database that it is imported into
-        case TicketOpened(ticket=ticket, added=added, notice=_):
+        case TicketOpened(ticket=ticket, added=added):
             filed = file(connection, ticket)
             if filed.ticket_id != ticket.ticket_id:
                 raise ConversationMoved(

@@ -1,8 +1,7 @@
-"""`haru fork`, `settle`, `verify`, `export`, `import`, `prune`: what one does with what is stored."""
+"""`haru verify`, `export`, `import`, `prune`: what one does with a database as a whole."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.asking import what_waits
 from haru_fsm.cli.output import complain, counted, results, say, say_json, tell, write_line
 from haru_fsm.cli.progress import counting
 from haru_fsm.cli.wiring import Given, run
@@ -19,84 +17,8 @@ from haru_fsm.foreign import in_words
 
 if TYPE_CHECKING:
     from haru_fsm.errors import StoreError
-    from haru_fsm.runs import Run
-    from haru_fsm.stores import Outcome
 
-Conversation = Annotated[str, typer.Argument(metavar="ID", help="The conversation's id; `haru list` shows them.")]
 SPAN = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
-
-
-def fork(
-    conversation: Conversation,
-    at: Annotated[int, typer.Option("--at", metavar="SEQ", help="The last step that the two share.")],
-    live: Annotated[
-        bool, typer.Option("--live", help="Let effects take place; without it the fork is a rehearsal.")
-    ] = False,
-    app: options.AppFolder = None,
-    db: options.Database = None,
-    model: options.ModelSpec = None,
-    as_json: options.AsJson = False,
-) -> int:
-    """Go on from an earlier step, in a conversation of its own.
-
-    It is a rehearsal: effects that the first conversation had are answered from its ledger, others are refused, and
-    tickets are marked.
-    """
-
-    async def work() -> Run:
-        async with Given(app, db, model).engine() as engine:
-            return await engine.fork(conversation, at=at, live=live)
-
-    ended = run(work())
-    if as_json:
-        say_json(ended.model_dump(mode="json"))
-    else:
-        say(ended.answer)
-        tell(f"conversation {ended.conversation_id} · {ended.state} · forked from {conversation} at step {at}")
-        for line in what_waits(ended.waiting, ended.conversation_id, Given(app, db)):
-            tell(line)
-    return exits.of_run(ended)
-
-
-def settle(
-    conversation: Conversation,
-    call: Annotated[str, typer.Argument(metavar="CALL", help="The call in doubt, as seq.position.")],
-    done: Annotated[
-        str | None, typer.Option("--done", metavar="RESULT", help="It took place; JSON, or a text.")
-    ] = None,
-    not_done: Annotated[bool, typer.Option("--not-done", help="It certainly did not take place.")] = False,
-    app: options.AppFolder = None,
-    db: options.Database = None,
-    as_json: options.AsJson = False,
-) -> int:
-    """Say how a call that is in doubt has ended. The model reads it before its next request."""
-    if (done is None) is not not_done:
-        raise SettingsError("Say either --done RESULT or --not-done.")
-    said = _outcome(done)
-
-    async def work() -> Outcome:
-        async with Given(app, db, "offline").engine() as engine:
-            return await engine.settle(conversation, call, said)
-
-    outcome = run(work())
-    if as_json:
-        say_json({"conversation_id": conversation, "call": call, **outcome.model_dump(mode="json")})
-    else:
-        say(f"call {call} of {conversation} is settled: {outcome.status}")
-    return exits.OK
-
-
-def _outcome(done: str | None) -> Outcome:
-    from haru_fsm.conversation import ResultStatus
-    from haru_fsm.stores import Outcome
-
-    if done is None:
-        return Outcome(status=ResultStatus.NOT_DONE, response={"error": "A person says: not done."}, by="person")
-    try:
-        result: Any = json.loads(done)
-    except ValueError:
-        result = done
-    return Outcome(status=ResultStatus.DONE, response={"result": result}, by="person")
 
 
 def verify(app: options.AppFolder = None, db: options.Database = None, as_json: options.AsJson = False) -> int:
