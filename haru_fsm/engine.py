@@ -112,7 +112,7 @@ class Engine:
         self.app.session(checked("customer's number", customer_id))
         new = not conversation_id and message_id is None
         begun = new_conversation_id() if message_id is None else conversation_id_for(customer_id, message_id)
-        conversation_id = _conversation(conversation_id) or begun
+        conversation_id = _given_id(conversation_id) or begun
         return await Arrival(self._conversations, message, customer_id, conversation_id, watch, new).answered()
 
     async def resume(self, conversation_id: str, *, watch: Watcher | None = None) -> Run:
@@ -249,7 +249,7 @@ class Engine:
         if history[-1]["role"] == "user" and not is_blank(said := content_text(history[-1])):
             question = said.strip()
             history = (*history[:-1], *beside_text(history[-1]))
-        begun = self.app.workflow.begin(_conversation(conversation_id) or new_conversation_id(), customer_id)
+        begun = self.app.workflow.begin(_given_id(conversation_id) or new_conversation_id(), customer_id)
         adopted = HistoryAdopted(contents=history, repairs=repairs, at=round(self.clock.now(), 3))
         conversation = self.app.workflow.adopt(begun, adopted)
         if question:
@@ -274,6 +274,6 @@ class Engine:
         return await self.resume(conversation.conversation_id, watch=watch)
 
 
-def _conversation(conversation_id: str | None) -> str | None:
+def _given_id(conversation_id: str | None) -> str | None:
     """The id that was given. Raises SettingsError for one that cannot be; '' is as good as none."""
     return checked("conversation's id", conversation_id) if conversation_id else None
