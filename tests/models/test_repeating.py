@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from haru_fsm.models.reading import read_body
+from haru_fsm.models.gemini_reading import read_body
 
 from haru_fsm.conversation import FailureReason
 from haru_fsm.models.openai_reading import read_body as read_openai
