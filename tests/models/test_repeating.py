@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from haru_fsm.models.gemini_reading import read_body
 
 from haru_fsm.conversation import FailureReason
+from haru_fsm.models.gemini_reading import read_body
 from haru_fsm.models.openai_reading import read_body as read_openai
 from haru_fsm.models.repeating import TIMES, is_repeating
 from haru_fsm.models.replies import Problem, Usable
