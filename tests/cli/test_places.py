@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,8 @@ def test_how_long_to_wait_for_a_lock_can_be_set(empty: Path, monkeypatch: pytest
     monkeypatch.setenv("HARU_DATABASE_TIMEOUT_S", "0.25")
     store = Settings.for_folder(empty).make_store(empty)
     assert isinstance(store, SQLiteStore)
-    assert store._open().execute("PRAGMA busy_timeout").fetchone() == (250,)
+    with closing(store._open()) as connection:
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (250,)
     monkeypatch.setenv("HARU_DATABASE_TIMEOUT_S", "-1")
     with pytest.raises(SettingsError, match="HARU_DATABASE_TIMEOUT_S"):
         Settings.for_folder(empty)
