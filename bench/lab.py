@@ -30,7 +30,7 @@ PLAIN_PER_S = 100_000
 WITH_TEXT_PER_S = 10_000
 TURNS = 10
 BUDGETS = ("StepBudget", "ToolCallBudget")
-"""Left out, as `haru experiment` does: budgets that nobody has set never trip."""
+"""Left out: with the limits of `haru experiment` they are far away, and never trip."""
 TEXTS = ("SimilarThoughts", "NoProgress")
 """The guards that compare texts: thoughts, and the wording of calls."""
 

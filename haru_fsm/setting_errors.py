@@ -57,7 +57,7 @@ def told(error: ValidationError) -> str:
     whole = [str(part) for part in itertools.takewhile(lambda part: isinstance(part, str), first["loc"])]
     variable = _variable(whole)
     if first["type"] == "extra_forbidden":
-        return f"There is no setting {variable}. {_instead(where[-1], Limits.model_fields, LIMIT)}"
+        return f"There is no setting {variable}. {instead(where[-1], Limits.model_fields, LIMIT)}"
     bounds = {name: f"{bound:g}" if isinstance(bound, float) else bound for name, bound in first.get("ctx", {}).items()}
     must = f"It must be {MUST_BE[first['type']].format(**bounds)}" if first["type"] in MUST_BE else first["msg"]
     value = "not usable" if _SECRET.search(where[0]) else repr(first.get("input"))
@@ -76,7 +76,7 @@ def unknown_in_file(found: Mapping[str, Any], known: Sequence[str]) -> str | Non
         return f"there is no setting {unknown[0]} here. {_advice(unknown[0], known)}"
     limits = found.get(LIMITS)
     unknown = [name for name in limits if name not in Limits.model_fields] if isinstance(limits, dict) else []
-    return f"there is no limit {unknown[0]}. {_instead(unknown[0], Limits.model_fields)}" if unknown else None
+    return f"there is no limit {unknown[0]}. {instead(unknown[0], Limits.model_fields)}" if unknown else None
 
 
 def _advice(name: str, known: Sequence[str]) -> str:
@@ -86,7 +86,7 @@ def _advice(name: str, known: Sequence[str]) -> str:
         return f"Write {plain} in the table [limits]."
     if name.isupper() and not name.startswith(PREFIX):
         return "Set it in the environment or in .env."
-    return _instead(plain, known)
+    return instead(plain, known)
 
 
 def misspelt(environment: Iterable[str], known: Iterable[str], file: str = "") -> Iterator[str]:
@@ -105,7 +105,7 @@ def misspelt(environment: Iterable[str], known: Iterable[str], file: str = "") -
             yield f"there is no setting {name}{where}; it is ignored.{meant}"
 
 
-def _instead(name: str, known: Iterable[str], prefix: str = "") -> str:
+def instead(name: str, known: Iterable[str], prefix: str = "") -> str:
     """What may have been meant. `prefix` is that of variables, which are in capitals."""
     names = list(known)
     near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=_NEAR)

@@ -13,11 +13,13 @@ from haru_fsm.cli.output import say, say_json, show, tell
 from haru_fsm.cli.progress import bars
 from haru_fsm.cli.wiring import Given, run
 from haru_fsm.errors import SettingsError
+from haru_fsm.foreign import in_words
 
 if TYPE_CHECKING:
     from haru_fsm.app import App
+    from haru_fsm.lab.experiment import Judged
     from haru_fsm.lab.live import LiveRun
-    from haru_fsm.lab.outcomes import Case, Outcome
+    from haru_fsm.lab.outcomes import Outcome
     from haru_fsm.lab.plan import Plan, Setting
     from haru_fsm.limits import Limits
     from haru_fsm.stores import Store
@@ -38,8 +40,9 @@ def experiment(
 ) -> int:
     """Compare guards on recorded conversations, at no model cost, and on live runs of the app.
 
-    A grid of limits of the app's own table and the classic rules judge the same recordings: what they save, which
-    successes they stop, which true loops they end. Writes a table, a CSV and a plot.
+    A grid of limits of the app's own table, guards of your own and the classic rules judge the same recordings: what
+    they save, which successes they stop, which true loops they end. Writes a table, a CSV and a plot. With --json also
+    what the figures can be had from again: version, seed, files and their digests. docs/guards.md shows a whole file.
     """
     from haru_fsm.lab.picture import require_plots
     from haru_fsm.lab.plan import read_plan
@@ -48,32 +51,37 @@ def experiment(
     if plan.sources and not no_plot:
         require_plots()
     folder = out if out is not None else file.parent
-    outcomes, lived = run(_carried_out(plan, given))
-    written = _write(plan, outcomes, lived, folder / file.stem, plot=not no_plot)
+    _make(folder)
+    judged, lived = run(_carried_out(plan, given))
+    written = _write(plan, judged, lived, folder / file.stem, plot=not no_plot)
     if as_json:
-        say_json({"rules": [one.row() for one in outcomes], "live": [_cells(one) for one in lived]})
+        say_json(_as_json(plan, judged, lived))
     else:
-        _show(plan, outcomes, lived)
+        _show(plan, judged, lived)
     for path in written:
         tell(f"wrote {path}")
     return exits.OK
 
 
-async def _carried_out(plan: Plan, given: Given) -> tuple[list[Outcome], list[LiveRun]]:
-    from haru_fsm.lab.experiment import cases
+def _make(folder: Path) -> None:
+    """The folder of the results, before any work is done. Raises SettingsError where it cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"The results cannot be written to {folder}: {in_words(error)}.") from error
+
+
+async def _carried_out(plan: Plan, given: Given) -> tuple[Judged | None, list[LiveRun]]:
     from haru_fsm.lab.live import live_runs
 
-    outcomes: list[Outcome] = []
-    if plan.sources:
-        found = await cases(plan, lambda url: _opened(given, url))
-        outcomes = _judged(plan, given, found)
-    elif plan.live is None:
+    if not plan.sources and plan.live is None:
         raise SettingsError("This experiment has nothing to do: no recordings ([[sources]]), and no [live] runs.")
+    judged = await _judged(plan, given) if plan.sources else None
     lived: list[LiveRun] = []
     if plan.live is not None:
         runs = live_runs(plan.live, plan.all_settings(), lambda setting: _app(given, setting))
         lived = [one async for one in runs]
-    return outcomes, lived
+    return judged, lived
 
 
 def _opened(given: Given, url: str) -> Store:
@@ -89,17 +97,22 @@ def _opened(given: Given, url: str) -> Store:
     return store
 
 
-def _judged(plan: Plan, given: Given, found: Sequence[Case]) -> list[Outcome]:
+async def _judged(plan: Plan, given: Given) -> Judged:
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-    from haru_fsm.lab.experiment import judged, rules
+    from haru_fsm.lab.experiment import Judged, bytes_of, cases, rules
 
     named = rules(plan, _workflows(given))
-    steps = sum(case.recording.turns for case in found)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,} steps"))
+    judged = Judged(named)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[word]}"))
     with bars(*columns, TimeRemainingColumn()) as progress:
-        bar = progress.add_task(f"{len(named)} rules, {len(found):,} conversations", total=steps * len(named))
-        return list(judged(named, found, lambda more: progress.update(bar, advance=more)))
+        bar = progress.add_task(f"{len(named)} rules", total=bytes_of(plan) or None, word="")
+        found = cases(plan, lambda url: _opened(given, url), lambda more: progress.advance(bar, more))
+        async for case in found:
+            judged.add(case)
+            held = judged.held
+            progress.update(bar, word=f"{held.conversations:,} conversations, {held.replies_with_calls:,} steps")
+    return judged
 
 
 def _workflows(given: Given) -> Callable[[Limits], Any]:
@@ -115,22 +128,36 @@ def _app(given: Given, setting: Setting) -> App:
     return load_app(given.folder, limits=Limits(**setting.limits))
 
 
-def _write(plan: Plan, outcomes: Sequence[Outcome], lived: Sequence[LiveRun], stem: Path, *, plot: bool) -> list[Path]:
-    from haru_fsm.lab.experiment import write_csv, write_rows
+def _write(plan: Plan, judged: Judged | None, lived: Sequence[LiveRun], stem: Path, *, plot: bool) -> list[Path]:
+    from haru_fsm.lab.experiment import rows_of, write_rows
     from haru_fsm.lab.picture import draw
 
     written = []
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    if outcomes:
-        write_csv(outcomes, path := stem.with_suffix(".csv"))
+    if judged is not None:
+        write_rows(rows_of(judged.outcomes()), path := stem.with_name(f"{stem.name}.csv"))
         written.append(path)
-    if outcomes and plot:
-        draw(outcomes, path := stem.with_suffix(".png"), plan.name)
+    if judged is not None and plot and not judged.held.successes:
+        tell("no picture: it shows successes stopped, and no recording is known to have succeeded")
+    elif judged is not None and plot:
+        draw(judged.outcomes(), path := stem.with_name(f"{stem.name}.png"), plan.name)
         written.append(path)
     if lived:
         write_rows([_cells(one) for one in lived], path := stem.with_name(f"{stem.name}-live.csv"))
         written.append(path)
     return written
+
+
+def _as_json(plan: Plan, judged: Judged | None, lived: Sequence[LiveRun]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from haru_fsm.lab.experiment import had_from, rows_of
+
+    return {
+        "experiment": had_from(plan),
+        "recordings": asdict(judged.held) if judged is not None else None,
+        "rules": rows_of(judged.outcomes()) if judged is not None else [],
+        "live": [_cells(one) for one in lived],
+    }
 
 
 def _cells(one: LiveRun) -> dict[str, Any]:
@@ -142,10 +169,12 @@ def _cells(one: LiveRun) -> dict[str, Any]:
 # --------------------------------------------------------------------------- for people
 
 
-def _show(plan: Plan, outcomes: Sequence[Outcome], lived: Sequence[LiveRun]) -> None:
-    if outcomes:
+def _show(plan: Plan, judged: Judged | None, lived: Sequence[LiveRun]) -> None:
+    if judged is not None:
         say(f"{plan.name}: {plan.half} of the recordings. What comes after a nudge is a bound (≤), not a fact.")
-        show(_rules(outcomes))
+        for line in judged.held.lines():
+            say(line)
+        show(_rules(judged.outcomes()))
     if lived:
         show(_lived(lived))
 
@@ -158,6 +187,8 @@ def _rules(outcomes: Sequence[Outcome]) -> Any:
         "nudged",
         "failures stopped",
         "loops on time",
+        "stopped",
+        "after",
         "ended",
         "steps ≤",
         "tokens ≤",
@@ -166,10 +197,20 @@ def _rules(outcomes: Sequence[Outcome]) -> Any:
     made = table("rule", *columns, right=columns)
     for one in outcomes:
         mine, theirs, p = one.against(outcomes[0])
-        figures = (one.failures_stopped, one.loops_on_time, one.loops_ended, one.steps_saved, one.tokens_saved)
         pairs = f"+{mine} -{theirs} (p={p:.2g})" if one is not outcomes[0] else ""
-        cells = (f"{figure.share:.1%}" for figure in figures)
-        row(made, one.name, one.successes_stopped, one.successes_nudged.count, *cells, pairs)
+        after = "–" if one.loops_stopped_after is None else f"{one.loops_stopped_after:+g}"
+        loops = (one.loops_on_time.briefly, one.loops_stopped.briefly, after, one.loops_ended.briefly)
+        saved = (one.steps_saved.briefly, one.tokens_saved.briefly)
+        row(
+            made,
+            one.name,
+            one.successes_stopped,
+            one.successes_nudged.count,
+            one.failures_stopped.briefly,
+            *loops,
+            *saved,
+            pairs,
+        )
     return made
 
 

@@ -3,47 +3,86 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import os
+import platform
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from haru_fsm._version import __version__
 from haru_fsm.errors import SettingsError
+from haru_fsm.guards.guard import atoms
 from haru_fsm.lab.cassettes import from_cassette
 from haru_fsm.lab.classics import CLASSICS
-from haru_fsm.lab.judging import Rule, Table
-from haru_fsm.lab.outcomes import Case, Outcome, outcome
+from haru_fsm.lab.held import Held
+from haru_fsm.lab.judging import Guards, Kind, Rule, Table, guarded
+from haru_fsm.lab.lines import Read, from_json_lines
+from haru_fsm.lab.outcomes import Case, Outcome, Tally
 from haru_fsm.lab.picture import CLASSIC
-from haru_fsm.lab.plan import Plan, Source
-from haru_fsm.lab.recordings import Recording, from_json_lines, from_steps
+from haru_fsm.lab.plan import Plan, Setting, Source
+from haru_fsm.lab.recordings import from_steps
+from haru_fsm.lab.single import guards_named
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow
+from haru_fsm.misset import instead
 from haru_fsm.stores import Store
-
-Told = Callable[[int], None]
-"""How many steps have been judged since the last time, for a progress bar."""
 
 
 def rules(plan: Plan, workflow: Callable[[Limits], Workflow]) -> list[tuple[str, str, Rule]]:
-    """Every rule with its name and its family. `workflow` makes the app's table under some limits."""
-    settings = [
-        (one.name, one.family, Table(workflow(one.for_recordings()), one.without)) for one in plan.all_settings()
+    """Every rule with its name and its family. `workflow` makes the app's table under some limits.
+
+    Raises SettingsError for guards that are not there, and for rules that could not be told apart.
+    """
+    settings = [(one.name, one.family, _table(one, workflow)) for one in plan.all_settings()]
+    alone = [
+        (guard.name, one.family, Guards([(guard, Kind.STOP)]))
+        for one in plan.guards
+        for guard in guards_named(one.guard, one.arguments, one.sweep)
     ]
     classics = [(name, CLASSIC, rule) for name, rule in CLASSICS.items()] if plan.classics else []
-    return [*settings, *classics]
+    named: list[tuple[str, str, Rule]] = [*settings, *alone, *classics]
+    twice = [name for name, times in Counter(name for name, _, _ in named).items() if times > 1]
+    if twice:
+        raise SettingsError(f"Two rules are called {twice[0]!r}, and could not be told apart.")
+    return named
 
 
-async def cases(plan: Plan, open_store: Callable[[str], Store]) -> list[Case]:
-    """All recordings of the plan's sources, in its half. Raises SettingsError where there is none."""
+def _table(setting: Setting, workflow: Callable[[Limits], Workflow]) -> Table:
+    """Raises SettingsError where `without` leaves out what is not there: it would seem to contribute nothing."""
+    made = workflow(setting.for_recordings())
+    asked = {type(atom).__name__ for row in guarded(made) for atom in atoms(row.when)}
+    for name in setting.without:
+        if name not in asked:
+            raise SettingsError(
+                f"The setting {setting.name!r} leaves out {name!r}, and no row that is asked about calls has such a "
+                f"guard. {instead(name, sorted(asked))}"
+            )
+    return Table(made, setting.without)
+
+
+async def cases(plan: Plan, open_store: Callable[[str], Store], read: Read = lambda _: None) -> AsyncIterator[Case]:
+    """The recordings of the plan's sources, in its half, one at a time. Raises SettingsError where there is none.
+
+    `read` is told how many bytes of their files have been read since the last time.
+    """
     _require(plan.sources)
-    found = [case for source in plan.sources async for case in _of(source, open_store)]
-    kept = {id(one) for one in plan.chosen([case.recording for case in found])}
-    found = [case for case in found if id(case.recording) in kept]
-    if not found:
+    drawn, none = plan.draws(), True
+    for source in plan.sources:
+        async for case in _of(source, open_store, read):
+            if next(drawn):
+                none = False
+                yield case
+    if none:
         raise SettingsError(
             f"This experiment has no recordings: its sources hold none{_in_half(plan)}. Give it [[sources]] with a "
             "file of them, or with a database in which conversations are."
         )
-    return found
+
+
+def bytes_of(plan: Plan) -> int:
+    """How many bytes there are to read, as far as that is known: those of files of recordings."""
+    return sum(source.file.stat().st_size for source in plan.sources if source.file and source.file.is_file())
 
 
 def _require(sources: Sequence[Source]) -> None:
@@ -61,10 +100,10 @@ def _in_half(plan: Plan) -> str:
     return "" if plan.half == "all" else f' in the half "{plan.half}"'
 
 
-async def _of(source: Source, open_store: Callable[[str], Store]) -> AsyncIterator[Case]:
+async def _of(source: Source, open_store: Callable[[str], Store], read: Read) -> AsyncIterator[Case]:
     if source.file is not None:
-        for recording in from_json_lines(source.file):
-            yield Case(recording, counts=not _only_detection(source, recording))
+        for case in _from_lines(source, source.file, read):
+            yield case
         return
     if source.cassette is not None:
         for recording in from_cassette(source.cassette):
@@ -80,31 +119,58 @@ async def _of(source: Source, open_store: Callable[[str], Store]) -> AsyncIterat
         await store.aclose()
 
 
-def _only_detection(source: Source, recording: Recording) -> bool:
-    labels = source.detection_only.items()
-    return bool(labels) and all(recording.facts.get(name) == value for name, value in labels)
+def _from_lines(source: Source, file: Path, read: Read) -> Iterator[Case]:
+    """Raises SettingsError where `detection_only` is about no line of the file: the figures would not be what they
+    are taken for."""
+    only, some = source.detection_only, False
+    for recording in from_json_lines(file, source.success, read):
+        fits = bool(only) and all(recording.facts.get(name) == value for name, value in only.items())
+        some = some or fits
+        yield Case(recording, counts=not fits)
+    if only and not some:
+        raise SettingsError(f"No recording of {file} has what its detection_only names: {only}.")
 
 
-def judged(
-    named: Iterable[tuple[str, str, Rule]], found: Sequence[Case], told: Told = lambda _: None
-) -> Iterator[Outcome]:
-    """The outcome of each rule. The same recordings for all of them, so that they can be compared in pairs."""
-    for name, family, rule in named:
-        judgements = []
-        for case in found:
-            judgements.append(rule.judge(case.recording))
-            told(case.recording.turns)
-        yield outcome(name, family, found, judgements)
+class Judged:
+    """Every rule on the same recordings, so that they can be compared in pairs; a recording is judged and forgotten."""
+
+    def __init__(self, named: Iterable[tuple[str, str, Rule]]) -> None:
+        self._rules = [(Tally(name, family), rule) for name, family, rule in named]
+        self.held = Held()
+
+    def add(self, case: Case) -> None:
+        """One more recording."""
+        self.held.add(case)
+        for tally, rule in self._rules:
+            tally.add(case, rule.judge(case.recording))
+
+    def outcomes(self) -> list[Outcome]:
+        """What came of it, rule by rule."""
+        return [tally.outcome() for tally, _ in self._rules]
 
 
-def write_csv(outcomes: Sequence[Outcome], path: Path) -> None:
-    """One row for each rule; the shares with their counts and Wilson intervals, the pairs against the first rule."""
-    rows = []
+def had_from(plan: Plan) -> dict[str, object]:
+    """What it takes to have the same figures again: the plan, with the digests of its files, and our version."""
+    told = plan.model_dump(mode="json", exclude_defaults=True)
+    files = [source.file or source.cassette for source in plan.sources]
+    digests = [{"file": str(file), "sha256": _digest(file)} for file in files if file is not None]
+    version = {"haru_fsm": __version__, "python": platform.python_version()}
+    return {**version, "name": plan.name, "half": plan.half, "seed": plan.seed, "plan": told, "files": digests}
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def rows_of(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
+    """A row for each rule: the shares with counts and intervals, and the pairs against the first rule."""
+    rows: list[dict[str, object]] = []
     for one in outcomes:
         mine, theirs, p = one.against(outcomes[0])
         pairs = {"destroyed_only_here": mine, "destroyed_only_by_first": theirs, "mcnemar_p": round(p, 6)}
         rows.append({**one.row(), **pairs})
-    write_rows(rows, path)
+    return rows
 
 
 def write_rows(rows: Sequence[Mapping[str, object]], path: Path) -> None:

@@ -9,7 +9,7 @@ as if nobody had spoken. So a loop that the recording shows to go on is the stub
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
@@ -69,14 +69,13 @@ class Rule(Protocol):
         ...
 
 
-class Table:
-    """The guards of a workflow's table as a rule; `without` names classes of guards that are left out of it."""
+class Guards:
+    """Guarded rows as a rule: each condition with what happens where it holds, in the order in which they are asked."""
 
-    def __init__(self, workflow: Workflow, without: Collection[str] = ()) -> None:
-        asked = takewhile(lambda row: row.when is not None, _rows(workflow))
-        rows = [(left, row) for row in asked if (left := _left(row.when, without)) is not None]
-        self.folds = Folds([guard for left, _ in rows for guard in atoms(left)])
-        self._rows = tuple((verdict(left, self.folds.places), _kind(row)) for left, row in rows)
+    def __init__(self, rows: Iterable[tuple[Guard, Kind]]) -> None:
+        asked = tuple(rows)
+        self.folds = Folds([atom for guard, _ in asked for atom in atoms(guard)])
+        self._rows = tuple((verdict(guard, self.folds.places), kind) for guard, kind in asked)
 
     def judge(self, recording: Recording) -> Judgement:
         """All marks, run by run.
@@ -110,6 +109,20 @@ class Table:
         if noted:
             steps = (steps[0]._replace(asked=tuple(noted)), *steps[1:])
         return self.folds.along(memos, steps)
+
+
+class Table(Guards):
+    """The guards of a workflow's table as a rule; `without` names classes of guards that are left out of it."""
+
+    def __init__(self, workflow: Workflow, without: Collection[str] = ()) -> None:
+        super().__init__(
+            (left, _kind(row)) for row in guarded(workflow) if (left := _left(row.when, without)) is not None
+        )
+
+
+def guarded(workflow: Workflow) -> Iterator[Row]:
+    """The rows with a condition that are asked when the model wants tools."""
+    return takewhile(lambda row: row.when is not None, _rows(workflow))
 
 
 def _rows(workflow: Workflow) -> tuple[Row, ...]:

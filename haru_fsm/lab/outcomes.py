@@ -7,43 +7,20 @@ had not read it: so are the stops that came after one, and what they saved and d
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import median
 
 from haru_fsm.conversation import ModelEvent
 from haru_fsm.lab.judging import Judgement, Kind
 from haru_fsm.lab.loops import Loop, goes_on, true_loops
 from haru_fsm.lab.recordings import Recording, Turn
+from haru_fsm.lab.shares import Clustered, Share
 
 CHARS_PER_TOKEN = 4
 """Where nobody recorded tokens, they are estimated from the characters of what the model wrote and read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """So many of so many."""
-
-    count: int
-    of: int
-
-    @property
-    def share(self) -> float:
-        """Between 0 and 1; 0 of 0 is 0."""
-        return self.count / self.of if self.of else 0.0
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Wilson's interval of 95 % (E. B. Wilson, 1927)."""
-        if not self.of:
-            return 0.0, 1.0
-        z, n, p = 1.959964, self.of, self.share
-        middle, spread = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        return max(0.0, (middle - spread) / (1 + z * z / n)), min(1.0, (middle + spread) / (1 + z * z / n))
-
-    def __str__(self) -> str:
-        low, high = self.interval
-        return f"{self.count}/{self.of} = {self.share:.1%} [{low:.1%}, {high:.1%}]"
 
 
 @dataclass(frozen=True)
@@ -79,11 +56,15 @@ class Outcome:
     failures_nudged: Share
     loops_on_time: Share
     """True loops that were nudged or stopped at the latest at their third turn."""
+    loops_stopped: Share
+    """True loops whose run was stopped at all."""
     loops_ended: Share
     """Of the loops that went on for three more turns after their nudge: stopped by then."""
     steps_saved: Share
     tokens_saved: Share
     stops_that_are_facts: Share
+    loops_stopped_after: float | None = None
+    """Turns from the third one of a loop to its stop, the median of those that were stopped; below 0: before it."""
     destroyed: frozenset[int] = field(default=frozenset(), repr=False)
     """Which cases' successes it stopped, for pairs."""
 
@@ -94,40 +75,89 @@ class Outcome:
         tail = sum(math.comb(n, i) for i in range(k + 1)) / 2**n
         return mine, theirs, min(1.0, 2 * tail) if n else 1.0
 
-    def row(self) -> dict[str, str | int | float]:
+    def row(self) -> dict[str, str | int | float | None]:
         """The figures, flat, for CSV."""
-        cells: dict[str, str | int | float] = {"rule": self.name, "family": self.family}
+        cells: dict[str, str | int | float | None] = {"rule": self.name, "family": self.family}
         for name, value in vars(self).items():
             if isinstance(value, Share):
                 low, high = value.interval
-                cells |= {f"{name}_{key}": figure for key, figure in asdict(value).items()}
+                cells |= {f"{name}_count": value.count, f"{name}_of": value.of}
                 cells |= {f"{name}_low": round(low, 6), f"{name}_high": round(high, 6)}
-        return cells
+        return {**cells, "loops_stopped_after": self.loops_stopped_after}
+
+
+@dataclass
+class Tally:
+    """The figures of one rule as they grow, case by case: no recording is kept."""
+
+    name: str
+    family: str
+    _counts: Counter[str] = field(default_factory=Counter)
+    _delays: Counter[int] = field(default_factory=Counter)
+    _steps: Clustered = field(default_factory=Clustered)
+    _tokens: Clustered = field(default_factory=Clustered)
+    _destroyed: set[int] = field(default_factory=set)
+
+    def add(self, case: Case, judgement: Judgement) -> None:
+        """One more case, and what the rule makes of it."""
+        if case.recording.success is False:
+            self._count("failures", stopped=judgement.stopped, nudged=judgement.nudged)
+        if case.recording.success and case.counts:
+            if judgement.stopped:
+                self._destroyed.add(self._counts["successes"])
+            self._count("successes", stopped=judgement.stopped, nudged=judgement.nudged)
+        stops = [mark for mark in judgement.marks if mark.kind is Kind.STOP]
+        self._counts["stops"] += len(stops)
+        self._counts["stops_facts"] += sum(judgement.first(mark.run) == mark.turn for mark in stops)
+        for loop in case.loops:
+            self._loop(case, loop, judgement)
+        steps, tokens = _saved(case, judgement)
+        self._steps.add(steps, case.recording.turns)
+        self._tokens.add(tokens, sum(map(sum, case.costs)))
+
+    def outcome(self) -> Outcome:
+        """The figures by now."""
+        return Outcome(
+            self.name,
+            self.family,
+            successes_stopped=self._share("successes", "stopped"),
+            successes_nudged=self._share("successes", "nudged"),
+            failures_stopped=self._share("failures", "stopped"),
+            failures_nudged=self._share("failures", "nudged"),
+            loops_on_time=self._share("loops", "on_time"),
+            loops_stopped=self._share("loops", "stopped"),
+            loops_ended=self._share("loops_going_on", "ended"),
+            steps_saved=self._steps.share,
+            tokens_saved=self._tokens.share,
+            stops_that_are_facts=self._share("stops", "facts"),
+            loops_stopped_after=median(self._delays.elements()) if self._delays else None,
+            destroyed=frozenset(self._destroyed),
+        )
+
+    def _loop(self, case: Case, loop: Loop, judgement: Judgement) -> None:
+        stop = judgement.first(loop.run, Kind.STOP)
+        self._count("loops", on_time=_on_time(loop, judgement), stopped=stop is not None)
+        if stop is not None:
+            self._delays[stop - loop.third] += 1
+        told = _goes_on(case, loop, judgement)
+        if told is not None:
+            self._count("loops_going_on", ended=stop is not None and stop <= told + 3)
+
+    def _count(self, what: str, **which: bool) -> None:
+        self._counts[what] += 1
+        for name, held in which.items():
+            self._counts[f"{what}_{name}"] += held
+
+    def _share(self, what: str, which: str) -> Share:
+        return Share(self._counts[f"{what}_{which}"], self._counts[what])
 
 
 def outcome(name: str, family: str, cases: Sequence[Case], judgements: Sequence[Judgement]) -> Outcome:
     """The figures of one rule; `judgements` in the order of `cases`."""
-    pairs = list(zip(cases, judgements, strict=True))
-    good = [(place, j) for place, (case, j) in enumerate(pairs) if case.counts and case.recording.success]
-    bad = [j for case, j in pairs if case.recording.success is False]
-    loops = [(case, loop, j) for case, j in pairs for loop in case.loops]
-    went_on = [(case, loop, j, told) for case, loop, j in loops if (told := _goes_on(case, loop, j)) is not None]
-    stops = [(j, mark) for _, j in pairs for mark in j.marks if mark.kind is Kind.STOP]
-    saved = [_saved(case, j) for case, j in pairs]
-    return Outcome(
-        name,
-        family,
-        successes_stopped=Share(sum(j.stopped for _, j in good), len(good)),
-        successes_nudged=Share(sum(j.nudged for _, j in good), len(good)),
-        failures_stopped=Share(sum(j.stopped for j in bad), len(bad)),
-        failures_nudged=Share(sum(j.nudged for j in bad), len(bad)),
-        loops_on_time=Share(sum(_on_time(loop, j) for _, loop, j in loops), len(loops)),
-        loops_ended=Share(sum(_ended(loop, j, told) for _, loop, j, told in went_on), len(went_on)),
-        steps_saved=Share(sum(steps for steps, _ in saved), sum(case.recording.turns for case in cases)),
-        tokens_saved=Share(sum(tokens for _, tokens in saved), sum(sum(map(sum, case.costs)) for case in cases)),
-        stops_that_are_facts=Share(sum(j.first(mark.run) == mark.turn for j, mark in stops), len(stops)),
-        destroyed=frozenset(place for place, j in good if j.stopped),
-    )
+    tally = Tally(name, family)
+    for case, judgement in zip(cases, judgements, strict=True):
+        tally.add(case, judgement)
+    return tally.outcome()
 
 
 def _on_time(loop: Loop, judgement: Judgement) -> bool:
@@ -139,11 +169,6 @@ def _goes_on(case: Case, loop: Loop, judgement: Judgement) -> int | None:
     """The turn at which this loop was nudged, if it goes on for three more turns after it."""
     turns = [mark.turn for mark in judgement.marks if mark.run == loop.run]
     return next((turn for turn in turns if goes_on(case.recording, loop, turn)), None)
-
-
-def _ended(loop: Loop, judgement: Judgement, told: int) -> bool:
-    stop = judgement.first(loop.run, Kind.STOP)
-    return stop is not None and stop <= told + 3
 
 
 def _saved(case: Case, judgement: Judgement) -> tuple[int, int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haru_fsm.errors import SettingsError
-from haru_fsm.lab.outcomes import Outcome, Share
+from haru_fsm.lab.outcomes import Outcome
+from haru_fsm.lab.shares import Share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 CLASSIC = "classic"
 APP = "app"
 """The family of settings that are named one by one; each is a point of its own."""
+HANGUL = ("Noto Sans CJK KR", "Noto Sans KR", "NanumGothic", "Malgun Gothic", "Apple SD Gothic Neo", "AppleGothic")
+"""Fonts that write Korean; what is installed of them stands in where the usual one has no letter."""
 PANELS = (
     ("steps_saved", "steps saved (upper bound, % of all)"),
     ("tokens_saved", "tokens saved (upper bound, % of all)"),
@@ -37,6 +41,18 @@ def draw(outcomes: Sequence[Outcome], path: Path, title: str) -> None:
     Raises SettingsError where matplotlib is not installed.
     """
     require_plots()
+    from matplotlib import font_manager, rc_context
+
+    there = font_manager.get_font_names()
+    # Names are a user's words: a dollar sign in them begins no formula, and they may be Korean.
+    fonts = ["DejaVu Sans", *(font for font in HANGUL if font in there)]
+    with rc_context({"font.family": fonts, "text.parse_math": False}), warnings.catch_warnings():
+        # Where no font has a letter, a box is drawn for it; that is seen in the picture.
+        warnings.filterwarnings("ignore", "Glyph")
+        _draw(outcomes, path, title)
+
+
+def _draw(outcomes: Sequence[Outcome], path: Path, title: str) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

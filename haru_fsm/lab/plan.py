@@ -1,26 +1,6 @@
-"""An experiment as a file: which recordings, which settings, and what is to be measured live.
+"""An experiment as a file: which recordings, which rules, and what is to be measured live.
 
-name = "what loop_repeats costs"
-
-[[sources]]
-file = "recordings.jsonl.gz"            # JSON Lines, gzip or not; relative to this file
-detection_only = {strategy = "try-again"} # these count for detection, never for destroyed successes
-
-[[sources]]
-database = "sqlite:///memory_store/haru.db"
-
-[[settings]]                              # the app's own table under these limits; the first is what is compared to
-name = "default"
-
-[grid]                                    # every combination: one curve for each value of the first name
-loop_repeats = [2, 3, 4]
-loop_nudges = [0, 1, 2, 3]
-
-half = "report"                           # or "tune", or "all": the halves of a random split by `seed`
-
-[live]                                    # runs of the app itself
-messages = ["지금 배송중인 제 주문들 알려주세요"]
-customers = ["C003"]
+`docs/guards.md` shows a whole one, and a test reads it.
 """
 
 from __future__ import annotations
@@ -28,21 +8,24 @@ from __future__ import annotations
 import itertools
 import random
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from haru_fsm.errors import SettingsError
 from haru_fsm.foreign import in_words
-from haru_fsm.lab.recordings import Recording
 from haru_fsm.limits import Limits
+from haru_fsm.misset import MUST_BE, instead
+from haru_fsm.settings import SQLITE
 
 UNLIMITED = {"max_steps": 1_000_000, "max_tool_calls": 1_000_000}
 """Budgets are no question of recordings: they are far away unless a setting says otherwise."""
-BUDGETS = {"max_steps": "StepBudget", "max_tool_calls": "ToolCallBudget"}
-"""The guards of those limits."""
+
+
+Some = Annotated[tuple[Any, ...], Field(min_length=1)]
 
 
 class Strict(BaseModel):
@@ -57,6 +40,8 @@ class Source(Strict):
     file: Path | None = None
     cassette: Path | None = None
     database: str | None = None
+    success: str = "success"
+    """The label of a line that says how the conversation ended: true or false, 1 or 0."""
     detection_only: dict[str, Any] = Field(default_factory=dict)
     """Labels of recordings whose success says nothing of what a stop would have destroyed."""
 
@@ -80,16 +65,26 @@ class Setting(Strict):
         """The limits under which recordings are judged."""
         return Limits(**{**UNLIMITED, **self.limits})
 
-    def left_out(self) -> tuple[str, ...]:
-        """What is left out of the table, budgets that nobody set among it: they would never trip."""
-        return (*self.without, *(guard for limit, guard in BUDGETS.items() if limit not in self.limits))
+
+class Alone(Strict):
+    """One guard as a rule of its own that stops at once: one of `haru_fsm.guards`, or `FILE.py:NAME` of your own."""
+
+    guard: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    sweep: dict[str, Some] = Field(default_factory=dict)
+    """Arguments with several values: every combination is a rule of its own."""
+
+    @property
+    def family(self) -> str:
+        """The curve that they belong to."""
+        return f"{self.guard.rpartition(':')[2]} alone"
 
 
 class Live(Strict):
     """Runs of the app itself: every message of every customer, under every fault, with every setting."""
 
-    messages: tuple[str, ...]
-    customers: tuple[str, ...]
+    messages: Annotated[tuple[str, ...], Field(min_length=1)]
+    customers: Annotated[tuple[str, ...], Field(min_length=1)]
     models: tuple[Literal["offline", "insistent", "heeding"], ...] = ("offline", "insistent", "heeding")
     faults: tuple[Literal["none", "tools_fail", "tools_empty"], ...] = ("none", "tools_fail", "tools_empty")
 
@@ -100,11 +95,22 @@ class Plan(Strict):
     name: str = "guards"
     sources: tuple[Source, ...] = ()
     settings: tuple[Setting, ...] = (Setting(name="default"),)
-    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    grid: dict[str, Some] = Field(default_factory=dict)
+    guards: tuple[Alone, ...] = ()
     classics: bool = True
     half: Literal["all", "tune", "report"] = "all"
     seed: int = 1
     live: Live | None = None
+
+    @model_validator(mode="after")
+    def _told_apart(self) -> Plan:
+        names = [one.name for one in self.all_settings()]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"two settings are called {twice!r}, and could not be told apart")
+        if not names and (self.live is not None or not (self.guards or self.classics)):
+            raise ValueError("there is nothing to compare: neither settings nor a grid")
+        return self
 
     def all_settings(self) -> tuple[Setting, ...]:
         """The named settings, then every combination of the grid."""
@@ -116,28 +122,85 @@ class Plan(Strict):
             first = f"{next(iter(limits))}={values[0]}"
             yield Setting(name=", ".join(f"{k}={v}" for k, v in limits.items()), limits=limits, family=first)
 
-    def chosen(self, recordings: Sequence[Recording]) -> list[Recording]:
-        """The half that this experiment looks at. The split depends on the seed and the order, and on nothing else."""
-        if self.half == "all":
-            return list(recordings)
+    def draws(self) -> Iterator[bool]:
+        """For each recording in turn, whether it is in the half that this experiment looks at.
+
+        The split depends on the seed and the order, and on nothing else.
+        """
         draw = random.Random(self.seed)
-        return [one for one in recordings if (draw.random() < 0.5) == (self.half == "tune")]
+        while True:
+            yield self.half == "all" or (draw.random() < 0.5) == (self.half == "tune")
 
 
 def read_plan(path: Path) -> Plan:
     """The experiment of a file; relative paths in it are relative to it. Raises SettingsError."""
     try:
-        plan = Plan.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-        for setting in plan.all_settings():
-            setting.for_recordings()
+        # Some editors on Windows put a mark before a text.
+        plan = Plan.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path} cannot be read as an experiment: {in_words(error)}") from error
     except ValidationError as error:
-        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        told = "; ".join(_wrong(one, FIELDS) for one in error.errors())
         raise SettingsError(f"{path} is no experiment: {told}") from error
-    return plan.model_copy(update={"sources": tuple(_placed(source, path.parent) for source in plan.sources)})
+    for setting in plan.all_settings():
+        try:
+            setting.for_recordings()
+        except ValidationError as error:
+            told = "; ".join(_wrong(one, {"": Limits.model_fields}) for one in error.errors())
+            raise SettingsError(f"{path} is no experiment: the limits of {setting.name!r}: {told}") from error
+    return plan.model_copy(
+        update={
+            "sources": tuple(_placed(source, path.parent) for source in plan.sources),
+            "guards": tuple(_found(one, path.parent) for one in plan.guards),
+        }
+    )
+
+
+FIELDS: Mapping[str, Mapping[str, object]] = {
+    "": Plan.model_fields,
+    "sources": Source.model_fields,
+    "settings": Setting.model_fields,
+    "guards": Alone.model_fields,
+    "live": Live.model_fields,
+}
+"""What a part of the file may say, by the name of the part."""
+BE: Mapping[str, str] = {
+    **MUST_BE,
+    "tuple_type": "a list",
+    "too_short": "a list with something in it",
+    "dict_type": "a table",
+    "model_type": "a table",
+}
+
+
+def _wrong(error: ErrorDetails, fields: Mapping[str, Mapping[str, object]]) -> str:
+    """What is wrong at one place of the file, and what may have been meant."""
+    kind, where = error["type"], _where(error["loc"])
+    if kind == "extra_forbidden":
+        part, name = (str(error["loc"][0]) if len(error["loc"]) > 1 else ""), str(error["loc"][-1])
+        return f"there is no {where}. {instead(name, fields[part])}"
+    if kind == "missing":
+        return f"{where} is missing"
+    if kind == "value_error":
+        return f"{where}: {error['ctx']['error']}" if where else str(error["ctx"]["error"])
+    return f"{where} must be {BE[kind].format(**error.get('ctx', {}))}" if kind in BE else f"{where}: {error['msg']}"
+
+
+def _where(loc: Sequence[int | str]) -> str:
+    """A place as somebody who reads the file counts: `the 2nd [[settings]]` would be `settings 2`."""
+    return ".".join(str(part + 1) if isinstance(part, int) else part for part in loc)
+
+
+def _found(one: Alone, folder: Path) -> Alone:
+    file, colon, name = one.guard.rpartition(":")
+    return one.model_copy(update={"guard": f"{folder / file}:{name}"}) if colon else one
 
 
 def _placed(source: Source, folder: Path) -> Source:
-    files = {name: folder / place for name in ("file", "cassette") if (place := getattr(source, name)) is not None}
+    files: dict[str, object] = {
+        name: folder / place for name in ("file", "cassette") if (place := getattr(source, name)) is not None
+    }
+    url = source.database
+    if url is not None and url.startswith(SQLITE) and url != SQLITE:
+        files["database"] = f"{SQLITE}{folder / url.removeprefix(SQLITE)}"
     return source.model_copy(update=files)

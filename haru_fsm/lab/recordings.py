@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from haru_fsm.conversation import (
-    JSON,
     Event,
     MessageReceived,
     ModelAnswered,
-    ModelEvent,
     ObservationAppended,
-    ResultStatus,
     Step,
     TicketClosed,
-    ToolResult,
     ToolsExecuted,
     ToolsRequested,
-    Usage,
 )
-from haru_fsm.errors import SettingsError
-from haru_fsm.foreign import in_words
 from haru_fsm.guards.folds import Folds, Memos
-from haru_fsm.json_safe import json_safe
 
 
 @dataclass(frozen=True)
@@ -122,94 +111,6 @@ def from_steps(steps: Sequence[Step]) -> Recording:
     ended = bool(steps) and steps[-1].rests
     success = isinstance(steps[-1].event, ModelAnswered | TicketClosed) if ended else None
     return Recording(tuple(step._replace(asked=(), trip=None, answer=None) for step in steps), success)
-
-
-# --------------------------------------------------------------------------- JSON Lines
-
-
-def from_json_lines(path: Path) -> Iterator[Recording]:
-    """The recordings of a file, one a line, gzip or not: `{turns: [{role, text, thought, calls, responses, usage}]}`.
-
-    Roles are user, model and tool; a tool turn answers the calls of the model turn before it by position. All other
-    fields are labels; `success` says how it ended. Raises SettingsError for a file or a line that is no such thing.
-    """
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield _recording(line, f"{path}, line {number}")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read as JSON Lines: {in_words(error)}") from error
-
-
-def _lacking(error: Exception) -> str:
-    return f"it has no {error}" if isinstance(error, KeyError) else in_words(error)
-
-
-def _recording(line: str, where: str) -> Recording:
-    try:
-        told = json.loads(line)
-        turns = told.pop("turns")
-        events = [event for turn in turns for event in _events(turn)]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SettingsError(
-            f"{where} is no recording: {_lacking(error)}. It needs turns, each with a role (user, model, tool). "
-            'Conversations of an app are read from its database: database = "sqlite:///memory_store/haru.db".'
-        ) from error
-    success = told.pop("success", None)
-    return Recording(tuple(in_order(events)), success if isinstance(success, bool) else None, told)
-
-
-def _events(turn: JSON) -> Iterator[Event]:
-    match turn["role"]:
-        case "user":
-            yield MessageReceived(text=str(turn.get("text") or ""))
-        case "model":
-            yield _said(turn)
-        case "tool":
-            yield ToolsExecuted(results=tuple(_results(turn.get("responses") or ())))
-            yield ObservationAppended()
-        case role:
-            raise ValueError(f"unknown role {role!r}")
-
-
-def _said(turn: JSON) -> ModelEvent:
-    text = "\n".join(filter(None, [turn.get("thought"), turn.get("text")]))
-    parts: list[JSON] = [{"text": text}] if text else []
-    wanted = turn.get("calls") or ()
-    for call in wanted:
-        args = call.get("args")
-        args = args if isinstance(args, dict) else {} if args is None else {"": args}
-        parts.append({"functionCall": {"name": str(call.get("name") or ""), "args": json_safe(args)}})
-    content = {"role": "model", "parts": parts}
-    usage = _usage(turn.get("usage"))
-    return ToolsRequested(content=content, usage=usage) if wanted else ModelAnswered(content=content, usage=usage)
-
-
-def _usage(told: Any) -> Usage:
-    """What was recorded of tokens; other recorders' names are understood, and what is not told is nothing."""
-    if not isinstance(told, dict):
-        return Usage()
-    names = {
-        "prompt": ("prompt", "prompt_tokens", "input_tokens"),
-        "answer": ("answer", "completion_tokens", "output_tokens"),
-    }
-    found = {
-        mine: next((told[name] for name in theirs if isinstance(told.get(name), int)), 0)
-        for mine, theirs in names.items()
-    }
-    return Usage(**found)
-
-
-def _results(responses: Iterable[JSON]) -> Iterator[ToolResult]:
-    for position, response in enumerate(responses):
-        failed = bool(response.get("is_error"))
-        said = json_safe(response.get("response"))
-        yield ToolResult(
-            position=position,
-            status=ResultStatus.FAILED if failed else ResultStatus.DONE,
-            response={"error" if failed else "result": said},
-        )
 
 
 def in_order(events: Iterable[Event]) -> Iterator[Step]:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from haru_fsm.lab.recordings import Recording, from_json_lines
+from haru_fsm.lab.lines import from_json_lines
+from haru_fsm.lab.recordings import Recording
 
 
 def turn(name: str, result: object, *, thought: str = "", failed: bool = False, **args: Any) -> list[dict[str, Any]]:
@@ -19,7 +20,7 @@ def turn(name: str, result: object, *, thought: str = "", failed: bool = False, 
     ]
 
 
-def line(letters: str, *, success: bool = True, **labels: Any) -> dict[str, Any]:
+def line(letters: str, *, success: bool | None = True, **labels: Any) -> dict[str, Any]:
     """A run that makes the call of each letter, which always brings the same; `!` stands for something new."""
     turns: list[dict[str, Any]] = [{"role": "user", "text": "?"}]
     for place, letter in enumerate(letters):

@@ -18,9 +18,11 @@ from haru_fsm.errors import SettingsError
 from haru_fsm.guards import AllOf, Nudged, RepeatedCall
 from haru_fsm.lab.classics import CLASSICS
 from haru_fsm.lab.judging import Kind, Table
+from haru_fsm.lab.lines import from_json_lines
 from haru_fsm.lab.loops import true_loops
-from haru_fsm.lab.outcomes import Case, Share, outcome
-from haru_fsm.lab.recordings import Recording, from_json_lines, from_steps
+from haru_fsm.lab.outcomes import Case, outcome
+from haru_fsm.lab.recordings import Recording, from_steps
+from haru_fsm.lab.shares import Share
 from haru_fsm.machine import Row, Workflow
 from tests.engine.shopless import bare
 from tests.lab.recorded import line, recording, turn, written
@@ -162,12 +164,6 @@ def test_classic_rules_stop_where_they_say(tmp_path: Path, name: str, letters: s
 # -- figures
 
 
-def test_wilson_intervals() -> None:
-    low, high = Share(3, 819).interval
-    assert (round(low, 5), round(high, 5)) == (0.00125, 0.01071)
-    assert Share(0, 0).interval == (0.0, 1.0)
-
-
 def test_counts_of_an_outcome(tmp_path: Path) -> None:
     lines = ["aaaaaaa", "!!!!", "aaa!!", "abab"]
     goods = [Case(recording(tmp_path, letters)) for letters in lines]
@@ -178,7 +174,10 @@ def test_counts_of_an_outcome(tmp_path: Path) -> None:
     assert (found.successes_stopped, found.successes_nudged) == (Share(1, 4), Share(3, 4))
     assert (found.failures_stopped, found.loops_on_time) == (Share(1, 1), Share(4, 4))
     assert found.loops_ended == Share(3, 3), "those that go on for three more turns; one stops after the nudge"
+    assert (found.loops_stopped, found.loops_stopped_after) == (Share(3, 4), 2)
     assert found.steps_saved.count == 2 + 2 + 5
+    assert found.steps_saved.independent is not None
+    assert found.steps_saved.independent < found.steps_saved.of == 37, "steps of one conversation come together"
     assert found.stops_that_are_facts == Share(0, 3), "each came after a nudge, so it is a bound"
     assert found.destroyed == {0}
 

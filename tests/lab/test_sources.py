@@ -27,7 +27,7 @@ async def test_the_same_conversation_from_both(tmp_path: Path) -> None:
     async with engine(model, store=store) as haru:
         first = await haru.ask("A 어디 있나요?", customer_id="C1")
         await haru.ask("B는요?", customer_id="C1", conversation_id=first.conversation_id)
-        [stored] = await cases(Plan(sources=(Source(database="x"),)), lambda _: store)
+        [stored] = [case async for case in cases(Plan(sources=(Source(database="x"),)), lambda _: store)]
     [taped] = from_cassette(tape)
     for recording in (stored.recording, taped):
         assert [len(run) for run in recording.runs] == [3, 1]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Never
 
 import pytest
 
 from haru_fsm import Limits
-from haru_fsm.lab.experiment import cases, judged
+from haru_fsm.lab.experiment import Judged, cases
 from haru_fsm.lab.judging import Table
 from haru_fsm.lab.plan import Plan, Source
 from tests.engine.shopless import bare
@@ -27,13 +26,17 @@ def no_store(url: str) -> Never:
     raise AssertionError(url)
 
 
-def test_successes_are_left_alone_and_loops_are_nudged_in_time_and_ended() -> None:
-    sources = tuple(Source(file=DATA / name, detection_only={"strategy": "try-again"}) for name in NAMES)
-    recorded = asyncio.run(cases(Plan(sources=sources), no_store))
-    # All that count as successes or failures, and of the 12,000 others, which are there for their loops, one in ten.
-    found = [case for number, case in enumerate(recorded) if case.counts or number % 10 == 0]
+async def test_successes_are_left_alone_and_loops_are_nudged_in_time_and_ended() -> None:
+    [*others, last] = [Source(file=DATA / name) for name in NAMES]
+    sources = (*others, last.model_copy(update={"detection_only": {"strategy": "try-again"}}))
     table = Table(bare(Limits(max_steps=1000, max_tool_calls=1000)).workflow)
-    [told] = judged([("default", "app", table)], found)
+    judged, number = Judged([("default", "app", table)]), 0
+    async for case in cases(Plan(sources=sources), no_store):
+        # All that count as successes or failures, and of the 12,000 others, which are there for their loops, one in ten.
+        if case.counts or number % 10 == 0:
+            judged.add(case)
+        number += 1
+    [told] = judged.outcomes()
     assert told.successes_stopped.of == 819
     assert told.successes_stopped.count <= 3
     assert told.loops_on_time.of > 500
