@@ -164,7 +164,8 @@ class Workflow:
         self.states: tuple[str, ...] = tuple(dict.fromkeys([self.initial, *named, *self.work]))
         self.gives: dict[str, tuple[type[Event], ...]] = {state: events_of(work) for state, work in self.work.items()}
         given = (event for events in self.gives.values() for event in events)
-        self._own_events = own_kinds((*(row.event for row in self.rows), *given))
+        self.own_events = own_kinds((*(row.event for row in self.rows), *given))
+        """The app's own events, by kind."""
         asked = [guard for row in self.rows for guard in atoms(row.when)]
         self.guards: tuple[Guard, ...] = tuple(dict.fromkeys(asked))
         self.folds = Folds(asked)
@@ -224,7 +225,7 @@ class Workflow:
         """
         if not steps:
             return conversation
-        steps = typed(steps, self._own_events)
+        steps = typed(steps, self.own_events)
         last, memos = steps[-1], self.folds.replayed(steps)
         return dataclasses.replace(conversation, state=last.state, resting=last.rests, steps=steps, memos=memos)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from haru_fsm.testing.hunting import Coverage, Found
 
 FINDINGS = Path("haru-findings")
+QUESTION = "제 주문 어디쯤 왔나요?"
 NO_EFFECT = (
     "No tool that acts was called, so nothing was proved of effects. "
     "Ask for something that is done: haru prove --kills TEXT --customer ID"
@@ -30,9 +31,7 @@ PLAYS = 40
 
 
 def prove(
-    question: Annotated[
-        str, typer.Argument(metavar="TEXT", help="What the customer asks, with --kills.")
-    ] = "제 주문 어디쯤 왔나요?",
+    question: Annotated[str, typer.Argument(metavar="TEXT", help="What the customer asks, with --kills.")] = QUESTION,
     customer: Annotated[
         str | None, typer.Option("--customer", metavar="ID", help="Who asks, with --kills. Default: the app's example.")
     ] = None,
@@ -58,6 +57,10 @@ def prove(
     shortest failing case, which is kept in a file.
     """
     given = Given(app, max_steps=max_steps)
+    if kills + exhaustive + (replay is not None) > 1:
+        raise SettingsError("--kills, --exhaustive and --replay are proofs of their own: ask for one of them.")
+    if question != QUESTION and not kills:
+        raise SettingsError(f"{question!r} would be asked with --kills only; without it models make up what is said.")
     if kills:
         return _kills(given, question, customer, as_json)
     if exhaustive:
@@ -159,10 +162,22 @@ def _exhaustive(given: Given, depth: int, findings: Path, as_json: bool) -> int:
         say_json({**explored.as_json(), "seconds": round(took, 3), "file": str(file) if file else None})
     else:
         _show_explored(explored, [str(row) for row in loaded.workflow.rows], took)
-    if not explored.broken:
-        return exits.OK
-    complain(f"{explored.broken}. Kept in {file}")
-    return exits.FAILED
+    if explored.broken:
+        complain(f"{explored.broken}. Kept in {file}")
+        return exits.FAILED
+    if not explored.conversations:
+        complain(f"Nothing was proved: no conversation gets anywhere. {_unseen(explored)}")
+        return exits.FAILED
+    return exits.OK
+
+
+def _unseen(explored: Explored) -> str:
+    """What the alphabet cannot say, and where it can be taught to."""
+    kinds = ", ".join(sorted(explored.unknown))
+    return (
+        f"There is no {kinds} to choose: no value is known for a field without a default. Give it one, or the events "
+        "themselves, in Python: Explorer(app, depth=8, events={**alphabet([...]), YourEvent: [YourEvent(...)]})."
+    )
 
 
 def _show_explored(explored: Explored, rows: list[str], took: float) -> None:
@@ -177,14 +192,14 @@ def _show_explored(explored: Explored, rows: list[str], took: float) -> None:
     for number, row in enumerate(rows):
         if number not in explored.rows:
             say(f"  {row}")
-    for kind in sorted(explored.unknown):
-        say(f"not covered: what comes after {kind}; the alphabet has no such event")
+    if explored.unknown:
+        say(f"not covered either: what comes after {', '.join(sorted(explored.unknown))}. {_unseen(explored)}")
     if explored.broken:
         say(f"\nbroken: {explored.broken}; the conversation that shows it:")
         for step in explored.shown_by:
             say(f"  {step.seq:>3}  {step.event.kind:<22} -> {step.state}")
-    else:
-        say("Every promise held.")
+    elif explored.conversations:
+        say("Every promise held." if not explored.unknown else "Every promise held, as far as it was seen.")
 
 
 # --------------------------------------------------------------------------- by killing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ CARRIED_ON = "a crash changes nothing"
 
 DROPPED = ("at", "took_ms", "created_at", "expires_at", "noted", "ran", "seq", "asked", "digest")
 """Times, and what tells where a result was found; `seq`, `asked` and names of calls count resumptions too."""
+MOST_CHARS = 120
+"""Of a value that differs, as much as is told."""
 MINTED = re.compile(r"HT-\d{10}|/\d+\.\d+|\d+\.\d+(?=\]|$)")
 """Numbers of tickets and names of calls: a resumption is a step, and moves them."""
 
@@ -39,8 +42,33 @@ def difference(one: Sequence[Step], other: Sequence[Step]) -> str:
     mine, theirs = plain(one), plain(other)
     for here, there in zip(mine, theirs, strict=False):
         if here != there:
-            return f"{here['event']['kind']} in {here['source']} against {there['event']['kind']} in {there['source']}"
+            return _apart(here, there)
     return "" if len(mine) == len(theirs) else f"{len(mine)} steps against {len(theirs)}"
+
+
+def _apart(here: Any, there: Any) -> str:
+    ours, others = (f"{step['event']['kind']} in {step['source']}" for step in (here, there))
+    if ours != others:
+        return f"{ours} against {others}"
+    place, mine, theirs = _first(here, there, "")
+    return f"{ours} has {place} {_short(mine)}, against {_short(theirs)}"
+
+
+def _first(here: Any, there: Any, place: str) -> tuple[str, Any, Any]:
+    """The first place within two values at which they differ, and what stands there."""
+    match here, there:
+        case dict(), dict():
+            name = next(name for name in {**here, **there} if here.get(name) != there.get(name))
+            return _first(here.get(name), there.get(name), f"{place}.{name}".removeprefix("."))
+        case list(), list() if len(here) == len(there):
+            number = next(number for number, pair in enumerate(zip(here, there, strict=True)) if pair[0] != pair[1])
+            return _first(here[number], there[number], f"{place}[{number}]")
+    return place, here, there
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MOST_CHARS else f"{text[:MOST_CHARS]}..."
 
 
 def carried_on(disturbed: Performance, calm: Performance) -> Iterator[str]:
@@ -48,7 +76,9 @@ def carried_on(disturbed: Performance, calm: Performance) -> Iterator[str]:
     if doubtful(disturbed.record) or doubtful(calm.record) or disturbed.broke or _given_up(disturbed.steps):
         return
     if differs := difference(disturbed.steps, calm.steps):
-        yield f"after {len(disturbed.deaths)} crashes the journal differs from the undisturbed one: {differs}"
+        times = len(disturbed.deaths)
+        crashes = "a crash" if times == 1 else f"{times} crashes"
+        yield f"after {crashes} the journal differs from the undisturbed one: {differs}"
 
 
 def _given_up(steps: Sequence[Step]) -> bool:

@@ -25,12 +25,14 @@ DATE = re.compile(r"\d{4}-\d{2}-\d{2}.*")
 
 
 def customers_of(app: App) -> tuple[str, ...]:
-    """Customers that the app accepts: those that its data names, else any, else the one that it gives as an example.
+    """Customers that the app accepts: those that its data names, else the one that it gives as an example, and any.
 
     Raises UnknownCustomer where it accepts none of them.
     """
     named = sorted({str(item[CUSTOMER]) for item in _objects(app.folder) if CUSTOMER in item})
-    for asking in (named, INVENTED, (app.example_customer,)):
+    # Where no data names them, the tools may still know somebody: whoever they give as an example.
+    stated = () if app.example_customer == App.example_customer else (app.example_customer,)
+    for asking in (named, dict.fromkeys((*stated, *INVENTED)), (app.example_customer,)):
         if accepted := tuple(customer for customer in asking if _accepted(app, customer)):
             return accepted
     raise UnknownCustomer(

@@ -32,6 +32,7 @@ from haru_fsm.engine import Engine
 from haru_fsm.errors import HaruError
 from haru_fsm.machine import Work, Workflow
 from haru_fsm.models import ModelOutcome, ModelRequest
+from haru_fsm.own_events import typed
 from haru_fsm.runs import Run
 from haru_fsm.services import Services
 from haru_fsm.stores import Record, Store, StoredTicket
@@ -87,8 +88,8 @@ class Performance:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The stored journal."""
-        return self.record.steps if self.record is not None else ()
+        """The stored journal; the app's own events, which a store keeps as plain ones, as what they are."""
+        return typed(self.record.steps, self.app.workflow.own_events) if self.record is not None else ()
 
     @property
     def steps_by_run(self) -> dict[int, list[Step]]:

@@ -1,9 +1,9 @@
 """Every conversation over a small alphabet, up to a depth: through the pure core, with beginnings shared.
 
 At each place in a run the state's work may give any event of the alphabet (`alphabet.py`): a few for each kind that
-its annotation names. A conversation that goes on from where another one stands shares all that came before, so each
-transition is made once. What is proved holds for every order of these events, and for no others: the coverage says what
-they were.
+its annotation names. Events of an app's own are made up from their fields (`own_alphabet.py`), unless `events` holds
+some. A conversation that goes on from where another one stands shares all that came before, so each transition is made
+once. What is proved holds for every order of these events, and for no others: the coverage says what they were.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from haru_fsm.certificate import certify
 from haru_fsm.contents import History
 from haru_fsm.conversation import (
     JSON,
+    KINDS,
     Conversation,
     Event,
     MessageReceived,
     ModelAnswered,
     ModelEvent,
     ModelFailed,
+    ResultsEvent,
     ResultStatus,
     Resumed,
     Step,
@@ -34,6 +36,7 @@ from haru_fsm.conversation import (
 from haru_fsm.errors import HaruError
 from haru_fsm.testing.alphabet import Alphabet, decisions, possible
 from haru_fsm.testing.behaviours import Behaviour, Does
+from haru_fsm.testing.own_alphabet import made_up
 from haru_fsm.testing.plays import Play
 from haru_fsm.testing.strict import check_contents
 
@@ -111,7 +114,8 @@ class Explorer:
         on_tick: Callable[[float, int], object] | None = None,
     ) -> None:
         self._workflow = app.workflow
-        self._events = events
+        own = {kind: made_up(kind) for kinds in app.workflow.gives.values() for kind in kinds if _is_own(kind)}
+        self._events = {**{kind: some for kind, some in own.items() if some}, **events}
         self._resumes = resumes
         self._on_tick = on_tick
         self._ticked = 0
@@ -121,7 +125,7 @@ class Explorer:
         }
         self._noted: set[tuple[str, type[Event], str, bool]] = set()
         self._rows = {id(row): number for number, row in enumerate(app.workflow.rows)}
-        chosen = {kind: some for kind, some in events.items() if resumes or kind is not Resumed}
+        chosen = {kind: some for kind, some in self._events.items() if resumes or kind is not Resumed}
         self.seen = Explored(depth, {kind_of(kind): len(some) for kind, some in chosen.items()}, len(self._rows))
 
     def explore(self) -> Explored:
@@ -210,6 +214,11 @@ class Explorer:
     def _wrong(self, place: _Place, why: str) -> None:
         if not self.seen.broken or len(place.conversation.steps) < len(self.seen.shown_by):
             self.seen.broken, self.seen.shown_by = why, place.conversation.steps
+
+
+def _is_own(kind: type[Event]) -> bool:
+    """Whether it says what the engine has no word for. What models and tools say has a form that no type tells."""
+    return not issubclass(kind, (ModelEvent, ResultsEvent, *KINDS.values()))
 
 
 def _unfit(before: _Place, history: History) -> tuple[tuple[JSON, ...], str]:

@@ -6,6 +6,7 @@ Hypothesis draws and shrinks the plays, the driver has them, the judgements judg
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +29,8 @@ from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.behaviours import Does
 from haru_fsm.testing.comparing import CARRIED_ON, carried_on
 from haru_fsm.testing.copies import clean
-from haru_fsm.testing.driving import Performance, Rig
+from haru_fsm.testing.crashes import Crashed
+from haru_fsm.testing.driving import CONVERSATION, Performance, Rig
 from haru_fsm.testing.judgements import PROMISES, judge
 from haru_fsm.testing.plays import Finding, Play, written
 from haru_fsm.testing.shelves import NewStore, shelves
@@ -37,6 +39,7 @@ Subject = App | Callable[[Limits], App] | Path | str
 """An app, a function that makes it under given limits, or its folder."""
 T = TypeVar("T")
 
+LOG = logging.getLogger("haru_fsm")
 ALL_PROMISES = (*PROMISES, CARRIED_ON)
 
 
@@ -118,6 +121,19 @@ def run_here(work: Coroutine[Any, Any, T], run: Callable[[Coroutine[Any, Any, T]
         return pool.submit(run, work).result()
 
 
+class _NotOfPlays(logging.Filter):
+    """What the engine logs of a play is part of the attack, and nobody can settle its calls."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return CONVERSATION not in record.getMessage()
+
+
+def _of_the_living(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A process that died had writes under way that nobody waits for any more: they end as they must."""
+    if not isinstance(context.get("exception"), Crashed):
+        loop.default_exception_handler(context)
+
+
 class Ground:
     """An app, ready to be attacked; with its own event loop. Use it as a context manager.
 
@@ -137,14 +153,18 @@ class Ground:
         self._reset = reset
         self._rigs: dict[str, Rig] = {}
         self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(_of_the_living)
+        self._quiet = _NotOfPlays()
         self.coverage = coverage if coverage is not None else Coverage()
 
     def __enter__(self) -> Self:
+        LOG.addFilter(self._quiet)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        LOG.removeFilter(self._quiet)
         self._run(self._loop.shutdown_default_executor())
         self._loop.close()
 

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from haru_fsm.conversation import Frozen, ModelAnswered, ModelFailed, ToolsRequested
 from haru_fsm.errors import SettingsError
@@ -57,10 +57,18 @@ class Finding(Frozen):
         return f"{'-'.join(self.promise.replace(',', '').split())}-{digest}.json"
 
     def save(self, folder: Path) -> Path:
-        """Write it into the folder, which is made where it is missing; returns the file."""
-        folder.mkdir(parents=True, exist_ok=True)
+        """Write it into the folder, which is made where it is missing; returns the file.
+
+        Raises SettingsError, which tells the finding all the same, where it cannot be written.
+        """
         file = folder / self.file_name
-        file.write_text(written(self, indent=2) + "\n", "utf-8")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file.write_text(written(self, indent=2) + "\n", "utf-8")
+        except OSError as error:
+            raise SettingsError(
+                f"{self.promise}: {self.because}. The finding cannot be kept in {folder}: {in_words(error)}"
+            ) from error
         return file
 
     @classmethod
@@ -68,6 +76,9 @@ class Finding(Frozen):
         """Read what `save` wrote. Raises SettingsError for anything else."""
         try:
             return cls.model_validate(json.loads(Path(file).read_bytes()))
+        except ValidationError as error:
+            wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+            raise SettingsError(f"{file} is no finding of the kit: {wrong}") from error
         except (OSError, ValueError) as error:
             raise SettingsError(f"{file} is no finding of the kit: {in_words(error)}") from error
 

@@ -1,8 +1,9 @@
 """Law 7 on trial: a model that knows everybody's numbers acts for one customer, and may get at nobody else.
 
 What belongs to whom is told by the app's data, by what each customer's own tools list for them, and by whoever asks.
-A leak is a word of one customer in what a tool gave to another who had not sent it. Damage is a change of what another
-customer's own tools list.
+A leak is a word of one customer in what a tool gave to another who had not sent it; or that a tool, sent such a word,
+gives to another what it gives to its owner, and not what it gives for a word that nobody has. Damage is a change of
+what another customer's own tools list.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from haru_fsm.app import App
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import JSON, executed
+from haru_fsm.conversation import JSON, ToolCall, executed
 from haru_fsm.json_safe import json_safe
 from haru_fsm.models import Declaration
 from haru_fsm.models.scripted import answer, calls
@@ -103,6 +104,11 @@ class Scope:
                 for word in sorted(self.words[other] - mine):
                     if _says(given, word) and word not in sent:
                         yield f"{call.name}({sent[1:-1]}) gave {seen.play.customer} {word!r}, which is {other}'s"
+                    if _says(sent, word) and self._given_as_to(other, word, seen.play.customer, call):
+                        yield (
+                            f"{call.name}({sent[1:-1]}) gave {seen.play.customer} what it gives {other}, whose "
+                            f"{word!r} is: {given[:200]} (where whoever has it may read it: public=[{word!r}])"
+                        )
         for each in seen.tickets:
             if each.ticket.customer_id != seen.play.customer:
                 yield f"ticket {each.ticket.ticket_id} was filed for {each.ticket.customer_id}"
@@ -110,6 +116,27 @@ class Scope:
             for was, now in zip(listed, _views(self.app, other), strict=True):
                 if was != now:
                     yield f"what {other} sees has changed from {was[:200]} to {now[:200]}"
+
+    def _given_as_to(self, owner: str, word: str, customer: str, call: ToolCall) -> bool:
+        """Whether a read gives this customer, for the owner's word, what it gives the owner and not a stranger's word.
+
+        What only repeats what it was sent is the same for every word, but for the word.
+        """
+        stranger = _like(word, frozenset().union(*self.words.values()))
+        theirs = _read(self.app, owner, call.name, call.args)
+        if theirs is None or theirs != _read(self.app, customer, call.name, call.args):
+            return False
+        strange = json.loads(_text(call.args).replace(word, stranger))
+        nobodys = _read(self.app, customer, call.name, strange)
+        return nobodys is not None and nobodys.replace(stranger, word) != theirs
+
+
+def _like(word: str, known: frozenset[str]) -> str:
+    """A word of the same form that belongs to nobody."""
+    shifted = (
+        word.translate(str.maketrans("0123456789", "0123456789"[by:] + "0123456789"[:by])) for by in (7, 3, 1, 9)
+    )
+    return next((other for other in shifted if other not in known), f"x{word}")
 
 
 def _hostile(tools: Sequence[Declaration], texts: Sequence[str]) -> st.SearchStrategy[tuple[str, JSON]]:
@@ -142,17 +169,30 @@ def _views(app: App, customer: str) -> list[str]:
 
 
 async def _listed(app: App, customer: str) -> list[str]:
+    given = {tool.name: await _asked(app, customer, tool.name, {}) for tool in _toolbox(app, customer).tools}
+    return [f"{name}: {text}" for name, text in given.items() if text is not None]
+
+
+def _read(app: App, customer: str, name: str, args: JSON) -> str | None:
+    """What a read-only tool gives this customer now."""
+    return run_here(_asked(app, customer, name, args))
+
+
+async def _asked(app: App, customer: str, name: str, args: JSON) -> str | None:
+    """None for a tool that acts, one whose answers change of themselves, one that there is not, and what fits none."""
+    tool = next((tool for tool in _toolbox(app, customer).tools if tool.name == name), None)
+    if tool is None or tool.has_effect or tool.marks.polling:
+        return None
+    prepared = tool.prepare(args)
+    if not isinstance(prepared, Prepared):
+        return None
+    return _text((await tool.run(prepared, timeout_s=None, key=None, clock=FakeClock(), on_late=None)).response)
+
+
+def _toolbox(app: App, customer: str) -> Toolbox:
     clock = FakeClock()
     desk = StoreDesk(MemoryStore(now=clock.now))
-    session = app.session(customer, conversation_id=CONVERSATION, run=1, desk=desk, clock=clock)
-    listed = []
-    for tool in app.toolbox(session).tools:
-        prepared = tool.prepare({})
-        if tool.has_effect or tool.marks.polling or not isinstance(prepared, Prepared):
-            continue
-        outcome = await tool.run(prepared, timeout_s=None, key=None, clock=clock, on_late=None)
-        listed.append(f"{tool.name}: {_text(outcome.response)}")
-    return listed
+    return app.toolbox(app.session(customer, conversation_id=CONVERSATION, run=1, desk=desk, clock=clock))
 
 
 def _words(views: Iterable[str]) -> set[str]:
@@ -171,6 +211,7 @@ def _strings(value: Any) -> Iterator[str]:
         case str():
             yield value
         case dict():
+            yield from value  # orders by their number, say; names of fields belong to nobody, for others list them too
             for item in value.values():
                 yield from _strings(item)
         case list():

@@ -93,7 +93,63 @@ def test_a_file_that_is_no_finding_is_refused(haru: Haru, empty: Path) -> None:
     (empty / "x.json").write_text("{}")
     ended = haru("prove", "--replay", "x.json")
     assert ended.code == 2
-    assert "x.json is no finding of the kit" in ended.complaint
+    assert ended.complaint.startswith("haru: x.json is no finding of the kit: promise: Field required; because: ")
+    assert "input_value" not in ended.complaint
+
+
+def test_findings_that_cannot_be_kept_are_told(haru: Haru, lax: Path, empty: Path) -> None:
+    (empty / "file").write_text("")
+    ended = haru("prove", "--minutes", "0.01", "--app", str(lax), "--findings", "file/findings")
+    assert ended.code == 2
+    assert "certificate allows" in ended.complaint
+    assert "cannot be kept in file/findings" in ended.complaint
+
+
+@pytest.mark.parametrize(
+    "how", [("--kills", "--exhaustive"), ("--replay", "x.json", "--kills"), ("주문 취소해 주세요",)]
+)
+def test_what_would_be_ignored_is_refused(haru: Haru, how: tuple[str, ...]) -> None:
+    ended = haru("prove", *how)
+    assert ended.code == 2
+    assert "--kills" in ended.complaint
+
+
+WEIGHS = (
+    CAREFUL.replace(
+        'Row(MessageReceived, ("DONE", "TICKET"), "THINK")',
+        'Row(MessageReceived, ("DONE", "TICKET"), "WEIGH"), Row(Weighed, "WEIGH", "THINK")',
+    )
+    .replace("work={", 'work={"WEIGH": weigh, ')
+    .replace(
+        "def workflow(",
+        """from typing import Literal
+from datetime import datetime
+from haru_fsm.conversation import Event
+
+class Weighed(Event):
+    kind: Literal["weighed"] = "weighed"
+    WHAT
+
+async def weigh(conversation, services) -> Weighed:
+    return Weighed()
+
+def workflow(""",
+        1,
+    )
+)
+
+
+def test_exhaustively_what_cannot_be_seen_is_no_proof(haru: Haru, empty: Path) -> None:
+    seen = write_app(empty / "seen", states=WEIGHS.replace("WHAT", "heavy: bool = False"))
+    ended = haru("prove", "--exhaustive", "--depth", "3", "--app", str(seen))
+    assert (ended.code, ended.out.splitlines()[-1]) == (0, "Every promise held."), ended.err
+    assert "chosen from: 2 weighed" in ended.out
+    unseen = write_app(empty / "unseen", states=WEIGHS.replace("WHAT", "when: datetime"))
+    ended = haru("prove", "--exhaustive", "--depth", "3", "--app", str(unseen))
+    assert ended.code == 1
+    assert "held" not in ended.out
+    assert "Nothing was proved" in ended.complaint
+    assert "There is no weighed to choose" in ended.complaint
 
 
 KNOWN = (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from haru_fsm import App, Limits, Row, Session, Workflow, tool
 from haru_fsm.conversation import (
@@ -27,6 +28,7 @@ from haru_fsm.guards import AnyOf, Guard, InDoubt, ResumeBudget, StepBudget, Unf
 from haru_fsm.services import Services
 from haru_fsm.stores import Outcome, Started
 from haru_fsm.stores.memory import MemoryStore
+from haru_fsm.testing.own_alphabet import made_up
 from states.append_observation import append_observation
 from states.await_model import await_model
 from states.escalate_ticket import escalate_ticket
@@ -175,6 +177,39 @@ def careful(session: Session) -> list[Callable[..., Any]]:
     return [my_orders, order]
 
 
+def trusting(session: Session) -> list[Callable[..., Any]]:
+    """A tool that gives an order to whoever knows its number, and nothing besides."""
+
+    @tool(read_only=True)
+    def my_orders() -> dict[str, str]:
+        """The customer's orders."""
+        return ORDERS[session.customer_id]
+
+    @tool(read_only=True)
+    def order(order_id: str) -> str:
+        """One order."""
+        return next((orders[order_id] for orders in ORDERS.values() if order_id in orders), "없음")
+
+    return [my_orders, order]
+
+
+def public(session: Session) -> list[Callable[..., Any]]:
+    """Tools that give everybody the same, whatever they are sent."""
+    my_orders, _ = trusting(session)
+
+    @tool(read_only=True)
+    def note(text: str) -> dict[str, str]:
+        """Says it again."""
+        return {"noted": text}
+
+    @tool(read_only=True)
+    def carrier(order_id: str) -> str:
+        """The carrier of orders with such a number."""
+        return "CJ대한통운" if order_id.startswith("HR") else "없음"
+
+    return [my_orders, note, carrier]
+
+
 class Cart:
     """A shop in which one customer can empty another's cart."""
 
@@ -202,3 +237,35 @@ class Cart:
             return "ok"
 
         return [my_cart, remove]
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Weighed(Event):
+    kind: Literal["weighed"] = "weighed"
+    heavy: bool
+    colour: Colour | None = None
+    by: Literal["scale", "hand"] = "scale"
+    grams: int = 7
+
+
+def weighing(event: type[Event] = Weighed) -> App:
+    """The small table, with a state of its own before the model is asked."""
+
+    async def weigh(conversation: Conversation, services: Services) -> Event:
+        return made_up(event)[0]
+
+    weigh.__annotations__["return"] = event
+    plain = small_app()
+    rows = [
+        Row(MessageReceived, ("DONE", "ESCALATE_TICKET"), "WEIGH"),
+        Row(event, "WEIGH", "AWAIT_MODEL"),
+        Row(Resumed, "WEIGH", "ESCALATE_TICKET", when=ResumeBudget(5)),
+        Row(Resumed, "WEIGH", "WEIGH"),
+        *plain.workflow.rows[1:],
+    ]
+    workflow = Workflow(rows, work={**plain.workflow.work, "WEIGH": weigh}, initial="DONE")
+    return dataclasses.replace(plain, workflow=workflow)

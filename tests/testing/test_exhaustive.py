@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Literal
+
 import pytest
 
 from haru_fsm import Limits
-from haru_fsm.conversation import MessageReceived
+from haru_fsm.conversation import Event, MessageReceived
 from haru_fsm.testing.alphabet import alphabet
 from haru_fsm.testing.exhaustive import Explorer, as_play
 from haru_fsm.testing.hunting import ALL_PROMISES, Ground
+from haru_fsm.testing.own_alphabet import made_up
 from tests.engine.shopless import bare
-from tests.testing.broken import NeverTrips, small_app
+from tests.testing.broken import NeverTrips, Weighed, small_app, weighing
 
 EVENTS = alphabet(["look", "pay"])
 
@@ -74,3 +79,32 @@ def test_progress_ends_at_all_of_it(depth: int) -> None:
     explorer._ticked = -10_000  # report at every place
     explorer.explore()
     assert all(0 <= share <= 1.0001 for share in told)
+
+
+class Odd(Event):
+    kind: Literal["odd"] = "odd"
+    when: datetime
+
+
+def test_events_of_ones_own_are_made_up_from_their_fields() -> None:
+    made = made_up(Weighed)
+    assert [(each.heavy, each.by) for each in made if isinstance(each, Weighed)] == [
+        (heavy, by) for heavy in (False, True) for by in ("scale", "hand")
+    ]
+    assert all(isinstance(each, Weighed) and (each.grams, each.colour) == (7, None) for each in made)
+    assert made_up(Odd) == ()
+
+
+def test_what_comes_after_a_state_of_ones_own_is_seen() -> None:
+    explored = Explorer(weighing(Weighed), depth=2, events=EVENTS).explore()
+    assert explored.alphabet["weighed"] == 4
+    assert explored.endings["model_answered"] == 4 * 2, "of three answers one claims a ticket"
+    assert not explored.unknown
+
+
+def test_what_cannot_be_made_up_can_be_given() -> None:
+    app = weighing(Odd)
+    unseen = Explorer(app, depth=2, events=EVENTS).explore()
+    assert (unseen.unknown, unseen.conversations) == ({"odd"}, 0)
+    given: dict[type[Event], Sequence[Event]] = {**EVENTS, Odd: (Odd(when=datetime(2026, 7, 1, tzinfo=UTC)),)}
+    assert Explorer(app, depth=2, events=given).explore().endings

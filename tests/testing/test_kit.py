@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import gc
+import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from haru_fsm import Session, tool
 from haru_fsm.guards import UnfoundedTicketClaim
+from haru_fsm.models.scripted import answer, calls
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing import (
     assert_effects_once,
@@ -19,9 +25,15 @@ from haru_fsm.testing import (
     load_copy,
     replay,
 )
-from haru_fsm.testing.hunting import Subject
+from haru_fsm.testing.behaviours import Behaviour, Does
+from haru_fsm.testing.crashes import CrashPoint
+from haru_fsm.testing.customers import customers_of
+from haru_fsm.testing.driving import CONVERSATION
+from haru_fsm.testing.hunting import Ground, Subject
+from haru_fsm.testing.plays import Play
 from tests.conftest import ROOT
 from tests.testing.broken import (
+    ORDERS,
     Cart,
     DropsSteps,
     LateClaims,
@@ -32,7 +44,10 @@ from tests.testing.broken import (
     careful,
     forgets_responses,
     leaky,
+    public,
     small_app,
+    trusting,
+    weighing,
 )
 
 ONE = ("C1",)
@@ -47,6 +62,12 @@ def failure(assertion: Callable[..., None], app: Subject, **how: Any) -> str:
 @pytest.mark.parametrize("assertion", [assert_every_run_ends, assert_effects_once, assert_valid_history])
 def test_a_sound_app_passes(assertion: Callable[..., None]) -> None:
     assertion(small_app(), save_to=None, customers=ONE)
+
+
+def test_a_sound_app_with_events_of_its_own_passes_on_any_store(tmp_path: Path) -> None:
+    """A file keeps them as plain events, and they come back as what they are."""
+    for store in (MemoryStore, tmp_path):
+        assert_effects_once(weighing(), customers=ONE, store=store, save_to=None, examples=15)
 
 
 def test_the_starter_passes_all_four(tmp_path: Path) -> None:
@@ -117,6 +138,20 @@ def test_tools_that_leak_are_seen(tmp_path: Path) -> None:
     assert_scoped(small_app(make_tools=careful), customers=("C1", "C2"), save_to=None)
 
 
+def test_what_is_given_to_whoever_knows_the_number_is_a_leak() -> None:
+    """Nothing in the answer is a word of the other's; it is what the other gets, and what nobody else's number gets."""
+    told = failure(assert_scoped, small_app(make_tools=trusting), customers=("C1", "C2"), save_to=None)
+    assert "what it gives C" in told
+    assert "public=['HR" in told
+    assert [line.split()[0] for line in told.splitlines()[-4:]] == ["customer", "model", "order", "model"]
+    everybody = [number for orders in ORDERS.values() for number in orders]
+    assert_scoped(small_app(make_tools=trusting), customers=("C1", "C2"), public=everybody, save_to=None)
+
+
+def test_what_everybody_gets_is_no_leak() -> None:
+    assert_scoped(small_app(make_tools=public), customers=("C1", "C2"), save_to=None)
+
+
 def test_tools_that_change_what_others_have_are_seen() -> None:
     cart = Cart()
     app = small_app(make_tools=cart.make)
@@ -141,3 +176,44 @@ def test_korean_is_told_as_it_is_written(tmp_path: Path) -> None:
     assert "\\u" not in told
     assert "티켓" in told or "ticket" in told
     assert "\\u" not in file.read_text("utf-8")
+
+
+def test_what_a_crash_has_changed_is_told_with_its_place() -> None:
+    times: list[str] = []
+
+    def counting(session: Session) -> list[Callable[..., Any]]:
+        @tool(read_only=True)
+        def look() -> dict[str, Any]:
+            """Looks, and counts."""
+            times.append(session.customer_id)
+            return {"seen": [len(times)]}
+
+        return [look]
+
+    told = failure(assert_effects_once, small_app(make_tools=counting), save_to=None, customers=ONE, reset=times.clear)
+    assert "a crash changes nothing" in told
+    place = r"tools_executed in EXECUTE_TOOLS has event\.results\[\d\]\.response\.result\.seen\[0\] \d, against \d\n"
+    assert re.search(place, told), told
+
+
+def test_who_dies_with_a_write_under_way_dies_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    late = Behaviour(does=Does.LATE, value={"ok": True})
+    play = Play(
+        replies=(calls(("pay", {"what": "A"}), ("pay", {"what": "B"})), answer("네.")),
+        behaviours={"pay": (late,)},
+        crashes=(CrashPoint("write", 5, "before"),),
+        customer="C1",
+    )
+    with Ground(small_app()) as ground:
+        assert ground.perform(play).deaths, "while the outcome of a call that was given up was being written"
+        logging.getLogger("haru_fsm").warning("The outcome of a call of %s came late", CONVERSATION)
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records] == []
+    logging.getLogger("haru_fsm").warning("Of %s nothing is kept back afterwards", CONVERSATION)
+    assert len(caplog.records) == 1
+
+
+def test_who_an_app_gives_as_an_example_asks_first() -> None:
+    app = dataclasses.replace(small_app(), example_customer="u-1")
+    assert customers_of(app) == ("u-1", "C001", "C002", "C003")
+    assert customers_of(small_app()) == ("C001", "C002", "C003")
