@@ -21,7 +21,7 @@ from haru_fsm.testing.comparing import CARRIED_ON
 from haru_fsm.testing.customers import customers_of
 from haru_fsm.testing.hunting import ALL_PROMISES, Found, Ground, Subject, hunt
 from haru_fsm.testing.judgements import BUDGETS, EFFECTS, ENDS, ONE_ENDING, VALID, WHOLE
-from haru_fsm.testing.plays import Finding, Play
+from haru_fsm.testing.plays import Belongings, Finding, Play
 from haru_fsm.testing.scoping import SCOPED, Scope
 from haru_fsm.testing.shelves import NewStore
 from haru_fsm.testing.strategies import hostile_plays
@@ -128,7 +128,10 @@ def replayed(
     finding = Finding.load(file)
     with Ground(app, store, reset) as ground:
         if finding.promise == SCOPED:
-            return Scope.of(ground.app, customers_of(ground.app), {}).judged(ground)(finding.play)
+            ground.reset()
+            given = finding.given or Belongings(customers=customers_of(ground.app))
+            scope = Scope.of(ground.app, given.customers, given.private, given.public)
+            return scope.judged(ground)(finding.play)
         return ground.judged(finding.play, ALL_PROMISES)
 
 

@@ -54,8 +54,8 @@ def _accepted(app: App, customer: str) -> bool:
     return True
 
 
-def private_words(app: App, customers: Sequence[str]) -> dict[str, frozenset[str]]:
-    """By customer: the texts in the app's data that stand in their objects and nowhere else."""
+def private_texts(app: App, customers: Sequence[str]) -> dict[str, frozenset[str]]:
+    """By customer: the texts in the app's data that stand in their objects and nowhere else; and who they are."""
     places: defaultdict[str, set[str]] = defaultdict(set)
     for owner, text in _texts(app.folder):
         places[text].add(owner)
@@ -63,10 +63,14 @@ def private_words(app: App, customers: Sequence[str]) -> dict[str, frozenset[str
     common = "\n".join(public_texts(app))
     for text, owners in places.items():
         owner = next(iter(owners))
-        alone = len(owners) == 1 and owner in mine and text not in common
-        if alone and TELLING.fullmatch(text) and not DATE.fullmatch(text):
+        if len(owners) == 1 and owner in mine and text not in common:
             mine[owner].add(text)
-    return {customer: frozenset(words) for customer, words in mine.items()}
+    return {customer: frozenset(texts) for customer, texts in mine.items()}
+
+
+def is_telling(text: str) -> bool:
+    """Whether a text alone gives somebody away; others (`배송중`) may stand anywhere."""
+    return TELLING.fullmatch(text) is not None and DATE.fullmatch(text) is None
 
 
 def public_texts(app: App) -> Iterator[str]:

@@ -32,7 +32,7 @@ from haru_fsm.testing.copies import clean
 from haru_fsm.testing.crashes import Crashed
 from haru_fsm.testing.driving import CONVERSATION, Performance, Rig
 from haru_fsm.testing.judgements import PROMISES, judge
-from haru_fsm.testing.plays import Finding, Play, written
+from haru_fsm.testing.plays import Belongings, Finding, Play, written
 from haru_fsm.testing.shelves import NewStore, shelves
 
 Subject = App | Callable[[Limits], App] | Path | str
@@ -50,11 +50,13 @@ class Found:
     promise: str
     because: str
     seen: Performance
+    given: Belongings | None = None
+    """What was stated of customers, where the promise is about them."""
 
     @property
     def finding(self) -> Finding:
         """The same, to be kept in a file."""
-        return Finding(promise=self.promise, because=self.because, play=self.seen.play)
+        return Finding(promise=self.promise, because=self.because, play=self.seen.play, given=self.given)
 
     def keep(self, folder: Path) -> Path:
         """Write it into a folder, and beside it what the model was asked and said, as a cassette; returns the file."""

@@ -42,6 +42,14 @@ class Play(Frozen):
     """Limits that differ from the app's own, where the app can be made with others."""
 
 
+class Belongings(Frozen):
+    """Who was tried against whom, and what was stated to be whose: a finding about scope is none without it."""
+
+    customers: tuple[str, ...]
+    private: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    public: tuple[str, ...] = ()
+
+
 class Finding(Frozen):
     """A play and the promise that it breaks."""
 
@@ -49,6 +57,7 @@ class Finding(Frozen):
     promise: str
     because: str
     play: Play
+    given: Belongings | None = None
 
     @property
     def file_name(self) -> str:

@@ -2,7 +2,7 @@
 
 What belongs to whom is told by the app's data, by what each customer's own tools list for them, and by whoever asks.
 A leak is a word of one customer in what a tool gave to another who had not sent it; or that a tool, sent such a word,
-gives to another what it gives to its owner, and not what it gives for a word that nobody has. Damage is a change of
+gives to another what is its owner's alone. Damage is a change of
 what another customer's own tools list.
 """
 
@@ -24,11 +24,11 @@ from haru_fsm.models import Declaration
 from haru_fsm.models.scripted import answer, calls
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.arguments import arguments_for
-from haru_fsm.testing.customers import DATE, TELLING, private_words, public_texts
+from haru_fsm.testing.customers import is_telling, private_texts, public_texts
 from haru_fsm.testing.driving import CONVERSATION, Performance
 from haru_fsm.testing.hunting import Found, Ground, run_here
 from haru_fsm.testing.judgements import ENDS, judge
-from haru_fsm.testing.plays import Play
+from haru_fsm.testing.plays import Belongings, Play
 from haru_fsm.tickets import StoreDesk
 from haru_fsm.toolbox import Toolbox
 from haru_fsm.toolbox.arguments import Prepared
@@ -41,10 +41,14 @@ SMUGGLED = ("customer_id", "customer", "user_id", "session")
 
 @dataclass(frozen=True)
 class Scope:
-    """Customers of an app, and the words that belong to each of them alone."""
+    """Customers of an app, and what belongs to each of them alone."""
 
     app: App
+    given: Belongings
     words: Mapping[str, frozenset[str]]
+    """What gives a customer away wherever it stands."""
+    texts: Mapping[str, frozenset[str]]
+    """All that stands in what is theirs and in nothing of the others'."""
 
     @classmethod
     def of(
@@ -54,15 +58,20 @@ class Scope:
         chosen = tuple(dict.fromkeys(customers))[:MOST_CUSTOMERS]
         if len(chosen) < 2:
             raise ValueError("It takes two customers to see whether one gets at the other: customers=('C001', 'C002').")
-        told = private_words(app, chosen)
-        common = "\n".join([*public_texts(app), *public])
-        listed = {customer: _words(_views(app, customer)) for customer in chosen}
-        words: dict[str, frozenset[str]] = {}
+        stated = Belongings(
+            customers=chosen, private={who: tuple(some) for who, some in private.items()}, public=tuple(public)
+        )
+        told = private_texts(app, chosen)
+        common = "\n".join([*public_texts(app), *stated.public])
+        listed = {customer: _listed_texts(app, customer) for customer in chosen}
+        words, texts = dict[str, frozenset[str]](), dict[str, frozenset[str]]()
         for customer in chosen:
             others: set[str] = set().union(*(listed[other] | told[other] for other in chosen if other != customer))
-            own = {word for word in listed[customer] - others if word not in common} | told[customer]
-            words[customer] = frozenset(own | set(private.get(customer, ()))) - frozenset(public)
-        return cls(app, words)
+            own = {text for text in listed[customer] - others if text not in common} | told[customer]
+            telling = {text for text in own if is_telling(text)} | {customer} | set(stated.private.get(customer, ()))
+            words[customer] = frozenset(telling) - frozenset(stated.public)
+            texts[customer] = frozenset(own) | words[customer]
+        return cls(app, stated, words, texts)
 
     # -- plays
 
@@ -91,7 +100,7 @@ class Scope:
             before = {other: _views(self.app, other) for other in others}
             seen = ground.perform(play)
             because = next(self._wrong(seen, before), None)
-            return Found(SCOPED, because, seen) if because is not None else None
+            return Found(SCOPED, because, seen, self.given) if because is not None else None
 
         return judged
 
@@ -118,14 +127,17 @@ class Scope:
                     yield f"what {other} sees has changed from {was[:200]} to {now[:200]}"
 
     def _given_as_to(self, owner: str, word: str, customer: str, call: ToolCall) -> bool:
-        """Whether a read gives this customer, for the owner's word, what it gives the owner and not a stranger's word.
+        """Whether a read gives this customer, for the owner's word, what it gives the owner and not a stranger's word,
+        and what is the owner's alone is in it.
 
         What only repeats what it was sent is the same for every word, but for the word.
         """
-        stranger = _like(word, frozenset().union(*self.words.values()))
         theirs = _read(self.app, owner, call.name, call.args)
         if theirs is None or theirs != _read(self.app, customer, call.name, call.args):
             return False
+        if not self.texts[owner] & set(_strings(json.loads(theirs))) - set(_strings(call.args)):
+            return False
+        stranger = _like(word, frozenset().union(*self.words.values()))
         strange = json.loads(_text(call.args).replace(word, stranger))
         nobodys = _read(self.app, customer, call.name, strange)
         return nobodys is not None and nobodys.replace(stranger, word) != theirs
@@ -195,15 +207,8 @@ def _toolbox(app: App, customer: str) -> Toolbox:
     return app.toolbox(app.session(customer, conversation_id=CONVERSATION, run=1, desk=desk, clock=clock))
 
 
-def _words(views: Iterable[str]) -> set[str]:
-    found: set[str] = set()
-    for view in views:
-        found |= {text for text in _strings(json.loads(view.partition(": ")[2])) if _telling(text)}
-    return found
-
-
-def _telling(text: str) -> bool:
-    return TELLING.fullmatch(text) is not None and DATE.fullmatch(text) is None
+def _listed_texts(app: App, customer: str) -> set[str]:
+    return {text for view in _views(app, customer) for text in _strings(json.loads(view.partition(": ")[2]))}
 
 
 def _strings(value: Any) -> Iterator[str]:

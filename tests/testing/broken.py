@@ -207,7 +207,17 @@ def public(session: Session) -> list[Callable[..., Any]]:
         """The carrier of orders with such a number."""
         return "CJ대한통운" if order_id.startswith("HR") else "없음"
 
-    return [my_orders, note, carrier]
+    @tool(read_only=True)
+    def search(words: str) -> list[str]:
+        """Rules that have to do with these words, for whoever asks."""
+        return [rule for rule in ("배송은 2일 걸립니다.", "환불은 7일 안에 됩니다.") if words[-1:] in "12" + rule]
+
+    @tool(read_only=True)
+    def catalogue(words: str) -> list[str]:
+        """What there is to buy, whatever one looks for."""
+        return [item for orders in ORDERS.values() for item in orders.values()]
+
+    return [my_orders, note, carrier, search, catalogue]
 
 
 class Cart:

@@ -138,12 +138,18 @@ def test_tools_that_leak_are_seen(tmp_path: Path) -> None:
     assert_scoped(small_app(make_tools=careful), customers=("C1", "C2"), save_to=None)
 
 
-def test_what_is_given_to_whoever_knows_the_number_is_a_leak() -> None:
+def test_what_is_given_to_whoever_knows_the_number_is_a_leak(tmp_path: Path) -> None:
     """Nothing in the answer is a word of the other's; it is what the other gets, and what nobody else's number gets."""
-    told = failure(assert_scoped, small_app(make_tools=trusting), customers=("C1", "C2"), save_to=None)
+    told = failure(assert_scoped, small_app(make_tools=trusting), customers=("C1", "C2"), save_to=tmp_path)
+    (file,) = tmp_path.glob("*.json")
+    assert told.endswith(f"replay(app, {str(file)!r}).")
+    told = told.partition("\n\nKept in")[0]
     assert "what it gives C" in told
     assert "public=['HR" in told
     assert [line.split()[0] for line in told.splitlines()[-4:]] == ["customer", "model", "order", "model"]
+    with pytest.raises(AssertionError, match="what it gives C"):
+        replay(small_app(make_tools=trusting), file)  # with the customers that it was found with
+    replay(small_app(make_tools=careful), file)
     everybody = [number for orders in ORDERS.values() for number in orders]
     assert_scoped(small_app(make_tools=trusting), customers=("C1", "C2"), public=everybody, save_to=None)
 
