@@ -10,7 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -40,6 +40,7 @@ Subject = App | Callable[[Limits], App] | Path | str
 T = TypeVar("T")
 
 LOG = logging.getLogger("haru_fsm")
+FICKLE = "not each time: something outlives a conversation, such as a global, a cache or a file; see `reset`"
 ALL_PROMISES = (*PROMISES, CARRIED_ON)
 
 
@@ -269,5 +270,6 @@ def hunt(
         return broken.found
     except Flaky:
         # It was seen, and does not come again each time (threads, late outcomes, tools that remember).
-        return min(last, key=lambda found: len(written(found.seen.play)))
+        found = min(last, key=lambda found: len(written(found.seen.play)))
+        return replace(found, because=f"{found.because} ({FICKLE})")
     return None

@@ -202,6 +202,22 @@ def test_what_a_crash_has_changed_is_told_with_its_place() -> None:
     assert re.search(place, told), told
 
 
+def test_what_does_not_come_again_is_told_as_that() -> None:
+    asked: list[str] = []
+
+    def forgetful(session: Session) -> list[Callable[..., Any]]:
+        @tool(read_only=True)
+        def look() -> bool:
+            """Whether this is the first time ever."""
+            asked.append(session.customer_id)
+            return len(asked) == 1
+
+        return [look]
+
+    told = failure(assert_effects_once, small_app(make_tools=forgetful), save_to=None, customers=ONE)
+    assert "(not each time: something outlives a conversation" in told
+
+
 def test_who_dies_with_a_write_under_way_dies_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
     late = Behaviour(does=Does.LATE, value={"ok": True})
     play = Play(
