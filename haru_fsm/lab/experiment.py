@@ -25,7 +25,7 @@ from haru_fsm.lab.recordings import from_steps
 from haru_fsm.lab.single import guards_named
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow
-from haru_fsm.misset import instead
+from haru_fsm.setting_errors import instead
 from haru_fsm.stores import Store
 
 

@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails
 from haru_fsm.errors import SettingsError
 from haru_fsm.foreign import in_words
 from haru_fsm.limits import Limits
-from haru_fsm.misset import MUST_BE, instead
+from haru_fsm.setting_errors import MUST_BE, instead
 from haru_fsm.settings import SQLITE
 
 UNLIMITED = {"max_steps": 1_000_000, "max_tool_calls": 1_000_000}

@@ -19,7 +19,7 @@ from haru_fsm.errors import SettingsError
 from haru_fsm.foreign import in_words
 from haru_fsm.guards import Guard
 from haru_fsm.guards.guard import atoms
-from haru_fsm.misset import instead
+from haru_fsm.setting_errors import instead
 
 _NAME = "haru_experiment_guards"
 """What a file of guards is called while it runs."""

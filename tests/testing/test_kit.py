@@ -6,7 +6,6 @@ import asyncio
 import dataclasses
 import gc
 import logging
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,13 @@ from haru_fsm.testing import (
     replay,
 )
 from haru_fsm.testing.behaviours import Behaviour, Does
+from haru_fsm.testing.comparing import CARRIED_ON
 from haru_fsm.testing.crashes import CrashPoint
 from haru_fsm.testing.customers import customers_of
 from haru_fsm.testing.driving import CONVERSATION
-from haru_fsm.testing.hunting import Ground, Subject
+from haru_fsm.testing.hunting import Found, Ground, Subject, hunt
 from haru_fsm.testing.plays import Play
+from haru_fsm.testing.strategies import hostile_plays
 from tests.conftest import ROOT
 from tests.testing.broken import (
     ORDERS,
@@ -185,37 +186,39 @@ def test_korean_is_told_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_what_a_crash_has_changed_is_told_with_its_place() -> None:
-    times: list[str] = []
+    """A read that knows how often it was asked, once over: after a death it is asked again."""
+    asked: list[str] = []
 
     def counting(session: Session) -> list[Callable[..., Any]]:
         @tool(read_only=True)
         def look() -> dict[str, Any]:
             """Looks, and counts."""
-            times.append(session.customer_id)
-            return {"seen": [len(times)]}
+            asked.append(session.customer_id)
+            return {"seen": [len(asked)]}
 
         return [look]
 
-    told = failure(assert_effects_once, small_app(make_tools=counting), save_to=None, customers=ONE, reset=times.clear)
-    assert "a crash changes nothing" in told
-    place = r"tools_executed in EXECUTE_TOOLS has event\.results\[\d\]\.response\.result\.seen\[0\] \d, against \d\n"
-    assert re.search(place, told), told
+    play = Play(
+        replies=(calls(("look", {})), answer("네.")), crashes=(CrashPoint("write", 3, "before"),), customer="C1"
+    )
+    with Ground(small_app(make_tools=counting), reset=asked.clear) as ground:
+        found = ground.judged(play, (CARRIED_ON,))
+    assert found is not None
+    place = "tools_executed in EXECUTE_TOOLS has event.results[0].response.result.seen[0] 2, against 1"
+    assert found.because == f"after a crash the journal differs from the undisturbed one: {place}"
 
 
 def test_what_does_not_come_again_is_told_as_that() -> None:
-    asked: list[str] = []
+    seen: list[Play] = []
 
-    def forgetful(session: Session) -> list[Callable[..., Any]]:
-        @tool(read_only=True)
-        def look() -> bool:
-            """Whether this is the first time ever."""
-            asked.append(session.customer_id)
-            return len(asked) == 1
+    def judged(play: Play) -> Found | None:
+        seen.append(play)
+        return Found(CARRIED_ON, "it differs", ground.perform(play)) if len(seen) == 3 else None
 
-        return [look]
-
-    told = failure(assert_effects_once, small_app(make_tools=forgetful), save_to=None, customers=ONE)
-    assert "(not each time: something outlives a conversation" in told
+    with Ground(small_app()) as ground:
+        found = hunt(ground, hostile_plays(ground.app, customers=ONE), judged, examples=10)
+    assert found is not None
+    assert found.because.startswith("it differs (not each time: something outlives a conversation")
 
 
 def test_who_dies_with_a_write_under_way_dies_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
