@@ -26,7 +26,7 @@ from haru_fsm.conversation import (
     Trip,
 )
 from haru_fsm.guards import deeds
-from haru_fsm.guards.claim_words import FILED, HANDED_OVER, IDENTIFIER, NUMBERED
+from haru_fsm.guards.claim_words import FILED, HANDED_OVER, IDENTIFIER, NUMBERED, is_hand_over, unquoted
 from haru_fsm.guards.guard import Guard
 from haru_fsm.progress import Doubts, is_model_event
 
@@ -87,13 +87,12 @@ class UnfoundedTicketClaim(Guard):
 
     def judge(self, memo: _Known | None, event: Event) -> Trip | None:
         assert isinstance(event, ModelAnswered)
-        text = event.text
-        for claim in NUMBERED.finditer(text):
-            if not _is_known(claim["id"], claim["number"], _events(event, memo)):
-                return self.trip(1, f"the answer names a ticket that does not exist ({claim['id'] or claim['number']})")
-        if FILED.search(text) and not any(map(_acts, takewhile(_in_this_run, _events(event, memo)))):
+        text = unquoted(event.text)
+        if (number := _made_up(event.text, event, memo)) is not None:
+            return self.trip(1, f"the answer names a ticket that does not exist ({number})")
+        if FILED.search(text) and not _is_filed(text, event, memo):
             return self.trip(1, "the answer says that a ticket was filed, and none was")
-        if HANDED_OVER.search(text) and not any(map(_may_have_handed_over, _events(event, memo))):
+        if HANDED_OVER.search(text) and not _is_handed_over(text, event, memo):
             return self.trip(1, "the answer says that a person takes over, and none was told")
         if (deed := deeds.CLAIM.search(text)) and not self._is_told(deed[0], memo, event):
             return self.trip(
@@ -103,7 +102,36 @@ class UnfoundedTicketClaim(Guard):
 
     def _is_told(self, deed: str, memo: _Known | None, event: Event) -> bool:
         settled = any(map(_settles, _events(event, memo)))
-        return settled or deeds.is_told(deed, list(_steps(memo))[::-1])
+        return settled or deeds.is_told(deed, _journal(memo))
+
+
+def _made_up(text: str, answer: Event, known: _Known | None) -> str | None:
+    """The number of a ticket that nobody but the model has named."""
+    for claim in NUMBERED.finditer(text):
+        if not _is_known(claim["id"], claim["number"], _events(answer, known)):
+            return claim["id"] or claim["number"]
+    return None
+
+
+def _is_filed(text: str, answer: Event, known: _Known | None) -> bool:
+    """Whether this run has done something, a tool has read of such a thing, or the ticket was there before."""
+    if any(map(_acts, takewhile(_in_this_run, _events(answer, known)))) or deeds.is_read(
+        deeds.FILINGS, _journal(known)
+    ):
+        return True
+    acts = [event for event in _events(answer, known) if _acts(event)]
+    return any(_is_known(claim["id"], claim["number"], acts) for claim in NUMBERED.finditer(text))
+
+
+def _is_handed_over(text: str, answer: Event, known: _Known | None) -> bool:
+    """Whether it may have been: by an effect or a ticket, or elsewhere, as what came from there or a tool tells."""
+    may_have = any(isinstance(event, TicketClosed | HistoryAdopted) or _acts(event) for event in _events(answer, known))
+    return may_have or not is_hand_over(text, told=deeds.is_read(deeds.HAND_OVERS, _journal(known)))
+
+
+def _journal(known: _Known | None) -> list[Step]:
+    """All that is known, the oldest first."""
+    return list(_steps(known))[::-1]
 
 
 def _events(answer: Event, known: _Known | None) -> Iterator[Event]:
@@ -157,11 +185,6 @@ def _acts(event: Event) -> bool:
     if is_model_event(event):
         return any("result" in response for response in event.settled.values())
     return type(event) is TicketOpened
-
-
-def _may_have_handed_over(event: Event) -> bool:
-    """Whether an effect was done or a ticket opened here, or in what came from elsewhere."""
-    return _acts(event) or isinstance(event, TicketClosed | HistoryAdopted)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from haru_fsm.conversation import (
     ResultStatus,
     Step,
     TicketClosed,
+    TicketOpened,
     ToolResult,
     ToolsExecuted,
     ToolsRequested,
@@ -50,6 +51,7 @@ from haru_fsm.guards import (
 from haru_fsm.guards.guard import Counted
 from haru_fsm.guards.thoughts import similar
 from haru_fsm.models.scripted import answer, calls
+from tests.tables import a_ticket
 
 
 def journal(*events: Event, run: int = 1) -> list[Step]:
@@ -394,10 +396,43 @@ def test_a_refused_call_a_little_changed_is_nothing_new() -> None:
         "티켓 번호는 #48213입니다.",
         "Your ticket number is 48213.",
         "문의가 접수되었습니다.",
+        "티켓 접수 완료!",
+        "말씀하신 내용으로 티켓을 생성하였으며, 곧 연락드립니다.",
+        '"문의가 접수되었습니다."',
+        '티켓 번호는 "HT-9999999999"입니다.',
     ],
 )
 def test_a_ticket_that_nobody_opened_is_not_shown(text: str) -> None:
-    assert judged(UnfoundedTicketClaim(), journal(MessageReceived(text="접수해 주세요")), answer(text))
+    asked = MessageReceived(text="접수해 주세요")
+    assert judged(UnfoundedTicketClaim(), journal(asked), answer(text))
+    looked = exchange(
+        "search_policies", {}, {"text": "고객센터에 문의해 주시면 상담원을 연결해 드립니다. Or open a ticket."}
+    )
+    assert judged(UnfoundedTicketClaim(), journal(asked, *looked), answer(text)), "who looks has filed nothing"
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        (exchange("get_ticket", {}, {"id": "HT-1", "state": "접수"}), "티켓 HT-1은 7월 1일에 접수되었습니다."),
+        (exchange("get_ticket", {}, {"opened": "2026-07-01"}), "Your ticket was created on July 1."),
+        (exchange("list_inquiries", {}, [{"title": "배송"}]), "7월 1일에 남기신 문의가 접수되었습니다."),
+        (exchange("get_order", {}, {"item": "뮤지컬 티켓"}), "뮤지컬 티켓 2매 주문이 접수되었습니다."),
+        (exchange("create_ticket", {}, {"ticket_id": "HT-9"}, effect=True), "네, 티켓 HT-9로 접수되었습니다."),
+        ([TicketOpened(ticket=a_ticket(), notice="접수 번호는 HT-9입니다.")], "네, 티켓 HT-9로 접수되었습니다."),
+        (exchange("get_case", {}, {"state": "담당 부서 이관"}), "고객님의 문의는 담당 부서로 이관되었습니다."),
+        (exchange("get_case", {}, {"state": "escalated"}), "Your case has been escalated to our support team."),
+    ],
+)
+def test_a_ticket_or_a_hand_over_that_was_is_told_in_later_runs(before: list[Event], text: str) -> None:
+    steps = journal(MessageReceived(text="접수해 주세요"), *before, MessageReceived(text="어떻게 됐나요?"))
+    assert judged(UnfoundedTicketClaim(), steps, answer(text)) is None
+
+
+def test_a_hand_over_of_which_a_tool_tells_keeps_no_promise_of_another() -> None:
+    steps = journal(MessageReceived(text="사람이요"), *exchange("get_case", {}, {"state": "담당자 배정"}))
+    assert judged(UnfoundedTicketClaim(), steps, answer("담당자가 배정되었습니다.")) is None
+    assert judged(UnfoundedTicketClaim(), steps, answer("담당자에게 연결해 드리겠습니다."))
 
 
 @pytest.mark.parametrize(
@@ -425,6 +460,7 @@ HAND_OVERS = [
     "담당자에게 전달해 두었습니다.",
     "Your case has been escalated to our support team.",
     "I'll transfer you to a human agent now.",
+    "상담원에게 연결해 드리겠습니다. 그동안 주문 번호를 알려 주세요.",
 ]
 
 
@@ -466,6 +502,20 @@ def test_a_hand_over_that_may_have_been_is_shown(before: list[Event], text: str)
         "If you like, I'll transfer you to a human agent.",
         "Would you like me to transfer you to a human agent?",
         "I have transferred the points to your account.",
+        "상품은 배송 담당자에게 전달되었습니다.",
+        "직접 통화를 원하실 때는 상담원에게 연결해 드리겠습니다.",
+        "사진을 보내 주시는 대로 담당 부서에 전달하겠습니다.",
+        "주문 번호를 알려 주세요. 확인 후 담당자에게 전달해 드리겠습니다.",
+        "고객님께서 '상담원에게 전달했습니다'라는 문자를 받으셨군요.",
+        "Just say so and I'll connect you to our support team.",
+        "Please give me your order number. Then I'll forward this to our team.",
+        "Should you wish, I'll forward this to our team.",
+        "Your parcel has been handed over to our carrier's local team.",
+        "Please give me your ticket number (for example AB-1234).",
+        "접수번호(예: T-12345)를 알려 주세요.",
+        "티켓 접수가 완료되면 알려 드립니다.",
+        "티켓이 접수되었는지 확인하려면 번호가 필요합니다.",
+        "Once your ticket has been created you get an e-mail.",
     ],
 )
 def test_what_is_no_hand_over_is_shown(text: str) -> None:
@@ -511,6 +561,9 @@ DEEDS = [
     "쿠폰을 재발급해 드렸습니다.",
     "반품 신청이 접수되었습니다.",
     "I've refunded your order.",
+    "고객님의 주소가 변경되었습니다.",
+    '"환불되었습니다."',
+    "I can confirm that your order has been cancelled.",
     "Your order has been successfully cancelled.",
 ]
 
@@ -548,6 +601,8 @@ def test_a_deed_that_nobody_has_told_of_is_not_shown(before: list[Event], deed: 
             exchange("search_policies", {}, {"text": "배송 전에는 배송지를 변경할 수 있습니다"}),
             "배송지를 변경했습니다.",
         ),
+        (exchange("get_refunds", {}, {"type": "PAYBACK"}), "30,000원이 환불되었습니다."),
+        (exchange("get_balance", {}, {"amount": 500}), "500원이 적립되었습니다."),
         (exchange("get_coupons", {}, {"coupons": 1}), "쿠폰을 재발급해 드렸습니다."),
         (exchange("get_order", {}, {"state": "REFUNDED"}), "I've refunded your order."),
     ],
@@ -588,6 +643,12 @@ def test_a_deed_of_which_somebody_may_have_told_is_shown(before: list[Event], de
         "환불 규정을 안내해 드렸습니다.",
         "주문이 취소되었어요? 주문번호를 알려 주세요.",
         "환불 정책이 2024년에 변경되었습니다.",
+        "주문 방법이 변경되었습니다.",
+        "고객센터 주소가 변경되었습니다.",
+        "'환불되었습니다'라는 문자를 받으셨군요.",
+        '앞서 "주문이 취소되었습니다."라고 안내해 드린 것은 잘못이었습니다.',
+        'Your mail says "your order has been cancelled", right.',
+        "I said that your order has been cancelled, but it has not.",
         "If your order has been refunded, you will get an e-mail within 3 days.",
         "Your order has been cancelled? Please tell me its number.",
         "\n" * 100_000,  # looked at in a moment, not in minutes
