@@ -11,7 +11,7 @@ import re
 
 LABELS = ("final answer", "finalanswer", "최종 답변")
 _LABEL = re.compile(r"\A[\s*_#>]*(?:final ?answer|최종 답변)[\s*_]*[:\uff1a][\s*_]*", re.IGNORECASE)
-_TAG = re.compile(r"\A\s*<(answer|response|final_answer)>(.*)</\1>\s*\Z", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"\A\s*<(answer|response|final_answer)>((?:(?!</?\1>).)*)</\1>\s*\Z", re.IGNORECASE | re.DOTALL)
 _OBJECT = re.compile(r"(?:```\w*[ \t]*\r?\n\s*)?(\{.*\})\s*(?:```)?", re.DOTALL)
 _KEYS = frozenset(("answer", "response", "reply", "message", "text", "output", "content", "final_answer", "result"))
 
@@ -38,5 +38,5 @@ def _only_text(text: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     inner = [value for key, value in found.items() if key in _KEYS]
-    alone = len(inner) == 1 and found.keys() <= _KEYS | {"type"}
+    alone = len(inner) == 1 and found.keys() <= _KEYS | {"type"} and found.get("type", "text") in (*_KEYS,)
     return inner[0] if alone and isinstance(inner[0], str) else None

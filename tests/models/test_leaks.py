@@ -48,6 +48,8 @@ CLEAN = [
     '{"answer": {"status": "배송중"}}',
     '{"answer": "배송중입니다." 라고 합니다}',
     '{"text": "a", "message": "b"}',
+    '{"type": "refund", "message": "접수했습니다."}',
+    "<response>첫 번째 예</response>\n<response>두 번째 예</response>",
     "```\n주문번호: HR1\n```",
     "`HR1` 주문은 배송중입니다.",
     "{}" + " " * 50_000 + "끝",
