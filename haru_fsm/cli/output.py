@@ -13,6 +13,7 @@ import json
 import os
 import re
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -56,6 +57,8 @@ class _Results:
 
     def __init__(self) -> None:
         self.apart: TextIO | None = None
+        self.place = 1
+        """The descriptor of standard output."""
 
     @property
     def stream(self) -> TextIO:
@@ -75,18 +78,21 @@ def keep_results_apart() -> None:
     error. Does nothing where standard output is not this process's own, as in a test."""
     if _results.apart is None and _is_own(sys.stdout) and _is_own(sys.stderr):
         sys.stdout.flush()
-        kept = os.dup(sys.stdout.fileno())
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        _results.place = sys.stdout.fileno()
+        kept = os.dup(_results.place)
+        os.dup2(sys.stderr.fileno(), _results.place)
         _results.apart = open(kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: SIM115
 
 
 def give_results_back() -> None:
-    """Standard output is everybody's again."""
-    if _results.apart is not None:
-        sys.stdout.flush()
-        os.dup2(_results.apart.fileno(), sys.stdout.fileno())
-        _results.apart.close()
-        _results.apart = None
+    """Standard output is everybody's again, whatever an app has put in its place or cannot be written any more."""
+    apart, _results.apart = _results.apart, None
+    if apart is not None:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os.dup2(apart.fileno(), _results.place)
+        with suppress(OSError):
+            apart.close()
 
 
 def _is_own(stream: TextIO) -> bool:

@@ -238,3 +238,13 @@ def test_what_an_app_prints_is_no_result(process: Haru, tmp_path: Path, words: t
     assert ended.json
     printed = ["imported", "looked", "started"] if words[0] == "call" else ["imported"]
     assert sorted(line for line in ended.err.splitlines() if line in ("imported", "looked", "started")) == printed
+
+
+@pytest.mark.parametrize("instead", ["sys.stdout = io.StringIO()", "sys.stdout.close()"])
+def test_a_result_comes_whatever_an_app_puts_in_the_place_of_standard_output(
+    process: Haru, tmp_path: Path, instead: str
+) -> None:
+    app = write_app(tmp_path / "shop", tools=f"{TOOLS}\nimport io, sys\n{instead}\n")
+    ended = process("tools", "--customer", "kim", "--app", str(app), "--json")
+    assert ended.json
+    assert "Traceback" not in ended.err

@@ -239,6 +239,16 @@ def test_a_run_needs_no_reader_from_the_start(begin: Begin, haru: Haru) -> None:
     assert haru("list", "--json").json[0]["state"] == "DONE"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device here is always full")
+def test_a_disk_that_is_full_is_told_in_one_line(begin: Begin) -> None:
+    with FakeGemini([reply("안녕하세요!")]) as gemini, open("/dev/full", "wb") as full:
+        process = begin("ask", "안녕하세요", "--customer", "C003", "--json", base_url=gemini.base_url, stdout=full)
+        _, told = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "haru: unexpected OSError" in told.decode()
+    assert "Traceback" not in told.decode()
+
+
 def test_a_width_that_is_no_number_is_as_good_as_none(haru: Haru, monkeypatch: pytest.MonkeyPatch) -> None:
     haru("ask", "안녕하세요", "--customer", "C003", "--model", "offline")
     shown = haru("list")
