@@ -50,7 +50,7 @@ def _exchange(said: list[JSON], heard: list[JSON], repairs: dict[str, None]) -> 
     if answering and answering[0] is not heard[0]:
         repairs["a response was put right after its call"] = None
     responses = [response for turn in answering for response in _responses(turn)]
-    spoken = _joined(said, len(responses), repairs)
+    spoken = _joined(said, responses, repairs)
     for number, turn in enumerate(spoken, 1):
         yield turn
         if calls := content_calls(turn):
@@ -62,18 +62,34 @@ def _responses(turn: JSON) -> list[JSON]:
     return [part["functionResponse"] for part in turn["parts"] if "functionResponse" in part]
 
 
-def _joined(said: Sequence[JSON], responses: int, repairs: dict[str, None]) -> list[JSON]:
+def _joined(said: Sequence[JSON], responses: Sequence[JSON], repairs: dict[str, None]) -> list[JSON]:
     """Turns of the model in a row, made one. A call stays apart, and without a response, where the calls after it leave
-    none for it."""
+    none for it, and no response names it or one before it."""
+    named = _first_named(said, responses)
     made = list(said[-1:])
-    for turn in reversed(said[:-1]):
-        left = responses - len(content_calls(made[0])) if len(made) == 1 else 0
-        if content_calls(turn) and left <= 0:
+    for number, turn in reversed(list(enumerate(said[:-1]))):
+        left = len(responses) - len(content_calls(made[0])) if len(made) == 1 else 0
+        if content_calls(turn) and left <= 0 and number < named:
             made.insert(0, turn)
         else:
             made[0] = {**turn, "parts": [*turn["parts"], *made[0]["parts"]]}
             repairs["two turns of the model in a row were joined"] = None
     return made
+
+
+def _first_named(said: Sequence[JSON], responses: Sequence[JSON]) -> int:
+    """The first turn with a call that a response names, and names none after it."""
+    calls = [content_calls(turn) for turn in said]
+    latest = [
+        [at for at, each in enumerate(calls) if any(_names(call, response) for call in each)] for response in responses
+    ]
+    return min((at[-1] for at in latest if at), default=len(said))
+
+
+def _names(call: ToolCall, response: JSON) -> bool:
+    if call.id is not None and response.get("id") is not None:
+        return bool(call.id == response["id"])
+    return response.get("name") in (call.name, call.id)
 
 
 def _answers(calls: Sequence[ToolCall], responses: Sequence[JSON], repairs: dict[str, None]) -> JSON:
@@ -106,7 +122,7 @@ def _matched(calls: Sequence[ToolCall], responses: Sequence[JSON]) -> dict[int, 
         _is_of,
         lambda call, response: call.id is not None and call.id in (response.get("id"), response.get("name")),
         lambda call, response: call.name == response.get("name"),
-        lambda _, response: response.get("name") not in names,
+        lambda call, response: response.get("name") not in names and None in (call.id, response.get("id")),
     )
     found: dict[int, int] = {}
     for fits in ways:

@@ -228,6 +228,28 @@ def test_a_call_that_was_made_again_leaves_the_one_response_to_the_last() -> Non
     assert [each["response"] for each in found] == [{"error": LOST}, {"result": "of f"}]
 
 
+@pytest.mark.parametrize("ids", [("1", "2", "3"), (None, None, None)], ids=["by id", "by name"])
+@pytest.mark.parametrize("came", [0, 1, 2])
+def test_a_response_that_names_its_call_is_not_taken_for_that_of_a_later_call(
+    ids: tuple[str | None, ...], came: int
+) -> None:
+    """A stream was cut off before the other responses were kept."""
+    named = list(zip("fgh", ids, strict=True))
+    chunks = [{"role": "model", "parts": [call(name, id_)]} for name, id_ in named]
+    name, id_ = named[came]
+    found, _ = responses_of([USER, *chunks, {"role": "user", "parts": [result(name, f"of {name}", id_)]}])
+    expected = [{"error": LOST}] * 3
+    expected[came] = {"result": f"of {name}"}
+    assert [each["response"] for each in found] == expected
+
+
+def test_a_response_with_the_id_of_another_exchange_answers_no_call_of_this_one() -> None:
+    late = [{"role": "model", "parts": [call("g", "2")]}, {"role": "user", "parts": [result("f", "of f", "1")]}]
+    found, repairs = responses_of([USER, {"role": "model", "parts": [call("f", "1")]}, USER, *late])
+    assert [each["response"] for each in found] == [{"error": LOST}, {"error": LOST}]
+    assert "a response without a call was left out" in repairs
+
+
 def test_bytes_become_base64_and_not_the_words_of_python() -> None:
     """As google-genai's own `model_dump` gives them."""
     picture = {"inline_data": {"data": b"\x89PNG", "mime_type": "image/png"}}
