@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from haru_fsm.cli import exits
 from haru_fsm.cli.approving import user
 from haru_fsm.cli.asking import narrated, one_waits
-from haru_fsm.cli.output import complain, say, tell
+from haru_fsm.cli.output import complain, read_line, say, tell
 from haru_fsm.cli.wiring import Given, known
 from haru_fsm.engine import Engine
 from haru_fsm.errors import HaruError, UnknownConversation
@@ -69,7 +69,7 @@ class Chat:
     def _line(self) -> str | None:
         """The next message, without blanks around it; None for the end."""
         try:
-            text = input(PROMPT).strip()
+            text = read_line(PROMPT).strip()
         except KeyboardInterrupt:
             say()
             return ""

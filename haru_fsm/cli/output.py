@@ -107,6 +107,17 @@ def say(text: str = "") -> None:
     _write(results(), printable(text))
 
 
+def read_line(prompt: str) -> str:
+    """A line of standard input. The prompt is on the terminal where results are, even if nothing else goes there.
+
+    Raises EOFError at the end.
+    """
+    if results().isatty() and not sys.stdout.isatty():
+        print(prompt, end="", file=results(), flush=True)
+        prompt = ""
+    return input(prompt)
+
+
 def tell(text: str = "") -> None:
     """A line beside the result (progress, hints), to standard error."""
     _write(sys.stderr, printable(text))

@@ -208,6 +208,17 @@ def test_chat_continues_a_conversation(haru: Haru) -> None:
     assert haru("show", run["conversation_id"], "--json").json["run"] == 2
 
 
+def test_chat_prompts_where_its_answers_are(begin: Begin, tmp_path: Path) -> None:
+    terminal, its_end = pty.openpty()
+    with open(tmp_path / "log", "wb") as log, os.fdopen(terminal, "r+b", buffering=0) as typed:
+        process = begin("chat", "--customer", "C003", base_url="", stdin=its_end, stdout=its_end, stderr=log)
+        typed.write(b"/quit\n")
+        assert process.wait(30) == 0
+        shown = typed.read(1_000)
+        os.close(its_end)
+    assert b"> " in shown, "beside the echo of what was typed"
+
+
 def test_ctrl_c_stops_a_run_and_not_the_chat(begin: Begin, haru: Haru) -> None:
     script = Script(HANG, reply("이어서 답합니다."), reply("안녕히 가세요."))
     with FakeGemini(script) as gemini:
