@@ -36,8 +36,8 @@ def _started(pid: int) -> int | None:
     import psutil
 
     try:
+        booted = psutil.boot_time() if psutil.LINUX else 0.0  # first: an older psutil goes by the boot it was told last
         process = psutil.Process(pid)
-        booted = psutil.boot_time() if psutil.LINUX else 0.0
         return None if process.status() == psutil.STATUS_ZOMBIE else round((process.create_time() - booted) * 1000)
     except psutil.Error:
         return None

@@ -28,7 +28,7 @@ _SENTENCE = rf"(?<![^.!?\n])(?![^.!?\n]*{_CONDITIONAL})[^.!?\n]{{0,80}}?"
 FILED = re.compile(
     r"(?:티켓|상담\s*접수)[^.\n]{0,20}(?:접수|생성|발급|등록|완료)[^.\n]{0,6}"
     r"(?:(?:했|하였|됐|되었)(?!는지|던|다[고는면]|을|으면|습니다[라고만]|습니까)|완료(?=\s*(?:[.!)\n]|\Z)))"
-    r"|문의(?:\s?(?:내용|사항))?[이가은는을를]?\s?(?:접수|등록)[이가을를]?\s?(?:완료)?\s?(?:했|하였|됐|되었|해\s?드렸)습니다(?![라고면])"
+    r"|문의(?:\s?(?:내용|사항))?[이가은는을를]?\s?(?:정상적?으?로?\s?|잘\s)?(?:접수|등록)[이가을를]?\s?(?:완료)?\s?(?:했|하였|됐|되었|해\s?드렸)습니다(?![라고면])"
     rf"|{_SENTENCE}(?:\bticket (?:has been|was|is now) (?:created|opened|filed)"
     r"|(?:created|opened|filed) a (?:support )?ticket)",
     re.IGNORECASE,
@@ -41,8 +41,8 @@ HANDED_OVER = re.compile(
     rf"{_SENTENCE}(?:"
     rf"{_PERSON}[^.!?\n]{{0,15}}?(?:전달|연결|인계|이관|접수|배정)[이가을를]?"
     rf"(?:\s?완료)?\s?(?:{_DONE}|(?P<promised>하겠습니다|해\s?드리겠습니다|(?:해\s?드)?[할릴]게요))"
-    r"|\b(?:I(?:'ve| have|(?P<will>'ll| will))|your (?!parcel|package|shipment|item)[^.!?\n]{0,30}(?:has been|is being)"
-    r"|you are being)(?: just| now)? "
+    r"|\b(?:I(?:'ve| have|(?P<will>'ll| will))|you are being"
+    r"|your (?!parcel|package|shipment|item)[^.!?\n]{0,30}(?:has (?:now |just )?been|is being))(?: just| now)? "
     r"(?:escalated?|forward(?:ed)?|transfer(?:red)?|connect(?:ed)?|hand(?:ed)?|pass(?:ed)?)\b[^.!?\n]{0,30}?"
     rf"\bto {_STAFF}"
     r")(?![^.!\n]*\?)",

@@ -16,7 +16,7 @@ CLAIM = re.compile(
     r"(?:했|하였|됐|되었|해\s?(?:드렸|두었|놓았))(?:습니다|어요)(?!라|고|면|만|\s*\?)"
     r"|(?<![^.!?\n])(?![ \t]*(?:if|when|once|whether|after|unless)\b"
     r"|[^.!?\n]*\b(?:said|told)(?: you)?(?: that)? your\b)[^.!?\n]{0,60}?"
-    r"\b(?:I(?:'ve| have) |your [^.!?\n]{0,30}has been )(?:just |now |successfully )?(?:cancell?ed|refunded)\b"
+    r"\b(?:I(?:'ve| have) |your [^.!?\n]{0,30}has (?:now )?been )(?:just |now |successfully )?(?:cancell?ed|refunded)\b"
     r"(?![^.!\n]*\?)",
     re.IGNORECASE,
 )

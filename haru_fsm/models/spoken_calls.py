@@ -19,7 +19,8 @@ from typing import Any
 _PYTHON = re.compile(r"(?:\A|```)\s*tool_(?:code|outputs?)\b|\bdefault_api\.\w+\s*\(")
 _BARE = re.compile(r"(?:[a-z]\w*\.)*([a-z]\w*)\((.*)\)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _REACT = re.compile(
-    r"^[ \t*_]*Action[ \t*_]*:[ \t*_`]*(?:[a-z_][\w.]*[ \t]*\[|[^\n]*\n[ \t*_]*Action[ _]?Input[ \t*_]*:)",
+    r"^[ \t*_]*Action[ \t*_]*:[ \t*_`]*"
+    r"(?:[a-z_][\w.]*[ \t]*\[(?![^\]\n]*\]\()|[^\n]*\n[ \t*_]*Action[ _]?Input[ \t*_]*:)",
     re.IGNORECASE | re.MULTILINE,
 )
 _BY_NAME = re.compile(r"\s*[a-z_]\w*\s*=", re.IGNORECASE | re.ASCII)

@@ -397,6 +397,7 @@ def test_a_refused_call_a_little_changed_is_nothing_new() -> None:
         "Your ticket number is 48213.",
         "문의가 접수되었습니다.",
         "티켓 접수 완료!",
+        "문의가 정상적으로 접수되었습니다.",
         "말씀하신 내용으로 티켓을 생성하였으며, 곧 연락드립니다.",
         '"문의가 접수되었습니다."',
         '티켓 번호는 "HT-9999999999"입니다.',
@@ -564,6 +565,7 @@ DEEDS = [
     "고객님의 주소가 변경되었습니다.",
     '"환불되었습니다."',
     "I can confirm that your order has been cancelled.",
+    "Your order has now been cancelled.",
     "Your order has been successfully cancelled.",
 ]
 

@@ -56,6 +56,7 @@ def test_a_call_in_a_text_is_a_malformed_call(text: str) -> None:
     "text",
     [
         "배송중입니다.",
+        "Action: Visit [My orders](https://shop.example/orders) and choose a parcel.",
         "Action: 취소하시려면 마이페이지로 가세요.\n다른 방법도 있습니다.",
         "{",
         "[]",
