@@ -61,11 +61,12 @@ class UnfoundedTicketClaim(Guard):
     """The answer names a ticket that nobody opened, or says that one was filed, or something done, when nothing was.
 
     A number counts as known when it came from a tool, the customer or the engine in this conversation. Catches
-    invented numbers beside words for tickets, bare claims in a run that has done nothing, hand-overs to a person in a
-    conversation that has done nothing, and deeds ("환불되었습니다") in one in which no effect was done and no tool has
-    told anything about such a deed. Misses claims in words that it does not know, and deeds that a tool has mentioned
-    and nobody done: what it said may be what the answer goes by. Source: public reports of customers who waited for
-    cases, refunds and people that did not exist (langgenius/dify#40671, openai/openai-agents-python#2352).
+    invented numbers beside words for tickets, and what was said to be done where nothing founds it: a ticket in a run
+    that has done nothing, a hand-over to a person in a conversation that has done nothing, a deed ("환불되었습니다") in
+    one in which no effect was done. What a tool has told about such a thing founds it too, but no promise. Misses
+    claims in words that it does not know, and things that a tool has mentioned and nobody done: what it said may be
+    what the answer goes by. Source: public reports of customers who waited for cases, refunds and people that did not
+    exist (langgenius/dify#40671, openai/openai-agents-python#2352).
 
     Measured: it trips on none of 1,290 recorded answers. That it finds invented numbers is held by field cases.
     """
