@@ -98,6 +98,7 @@ def test_a_guard_is_not_asked_about_events_that_it_cannot_judge() -> None:
 def test_work_says_which_events_it_gives() -> None:
     assert [event.__name__ for event in events_of(ask)] == ["ModelAnswered", "ToolsRequested", "ModelFailed"]
 
+    # That it does not say so is what is tried.
     def silent(conversation: Conversation, services: object):  # type: ignore[no-untyped-def]
         return answer("")
 

@@ -4,8 +4,10 @@
     circles.py    whether the model goes in circles: repeated calls, failing calls
     thoughts.py   whether the model says the same again in other words
     trail.py      what was tried and what it brought, folded once for these two
-    claims.py     whether an answer may be shown: claims of tickets, effects in doubt; deeds.py    claims of deeds
-    folds.py      the memos of several guards, kept together; verdicts.py    their conditions, put together once
+    claims.py     whether an answer may be shown: what it claims, and effects in doubt
+    claim_words.py, deeds.py    the words of such claims, and what founds them
+    folds.py      the memos of several guards, kept together
+    verdicts.py   their conditions, put together once
 
 Compose them with AnyOf, AllOf and Not. A guard promises the certificate a limit only where it keeps it against any
 history. Each says what it promises, and tests hold it to that by property.

@@ -95,15 +95,11 @@ class UnfoundedTicketClaim(Guard):
             return self.trip(1, "the answer says that a ticket was filed, and none was")
         if HANDED_OVER.search(text) and not _is_handed_over(text, event, memo):
             return self.trip(1, "the answer says that a person takes over, and none was told")
-        if (deed := deeds.CLAIM.search(text)) and not self._is_told(deed[0], memo, event):
+        if (deed := deeds.CLAIM.search(text)) and not _is_told(deed[0], event, memo):
             return self.trip(
                 1, f"the answer says that something was done ({deed[0]}), and nothing that ran tells of it"
             )
         return None
-
-    def _is_told(self, deed: str, memo: _Known | None, event: Event) -> bool:
-        settled = any(map(_settles, _events(event, memo)))
-        return settled or deeds.is_told(deed, _journal(memo))
 
 
 def _made_up(text: str, answer: Event, known: _Known | None) -> str | None:
@@ -128,6 +124,11 @@ def _is_handed_over(text: str, answer: Event, known: _Known | None) -> bool:
     """Whether it may have been: by an effect or a ticket, or elsewhere, as what came from there or a tool tells."""
     may_have = any(isinstance(event, TicketClosed | HistoryAdopted) or _acts(event) for event in _events(answer, known))
     return may_have or not is_hand_over(text, told=deeds.is_read(deeds.HAND_OVERS, _journal(known)))
+
+
+def _is_told(deed: str, answer: Event, known: _Known | None) -> bool:
+    """Whether the outcome of an effect has come to be known, or the journal tells of such a deed."""
+    return any(map(_settles, _events(answer, known))) or deeds.is_told(deed, _journal(known))
 
 
 def _journal(known: _Known | None) -> list[Step]:

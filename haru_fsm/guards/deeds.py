@@ -1,4 +1,6 @@
-"""That something was done about an order: as answers say it, and whether anybody but the model has told of it."""
+"""That something was done about an order: as answers say it, and whether anybody but the model has told of it; also of
+a filing or a hand-over, whose claims are in `claim_words.py`.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
@@ -150,14 +149,6 @@ class Tally:
 
     def _share(self, what: str, which: str) -> Share:
         return Share(self._counts[f"{what}_{which}"], self._counts[what])
-
-
-def outcome(name: str, family: str, cases: Sequence[Case], judgements: Sequence[Judgement]) -> Outcome:
-    """The figures of one rule; `judgements` in the order of `cases`."""
-    tally = Tally(name, family)
-    for case, judgement in zip(cases, judgements, strict=True):
-        tally.add(case, judgement)
-    return tally.outcome()
 
 
 def _on_time(loop: Loop, judgement: Judgement) -> bool:

@@ -23,9 +23,8 @@ from haru_fsm.settings import SQLITE
 
 UNLIMITED = {"max_steps": 1_000_000, "max_tool_calls": 1_000_000}
 """Budgets are no question of recordings: they are far away unless a setting says otherwise."""
-
-
 Some = Annotated[tuple[Any, ...], Field(min_length=1)]
+"""Values to try, at least one."""
 
 
 class Strict(BaseModel):

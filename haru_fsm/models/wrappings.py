@@ -10,14 +10,13 @@ import json
 import re
 
 LABELS = ("final answer", "finalanswer", "최종 답변")
-_LABEL = re.compile(r"\A[\s*_#>]*(?:final ?answer|최종 답변)[\s*_]*[:\uff1a][\s*_]*", re.IGNORECASE)
-_TAG = re.compile(r"\A\s*<(answer|response|final_answer)>((?:(?!</?\1>).)*)</\1>\s*\Z", re.IGNORECASE | re.DOTALL)
+_TAGS = "answer|response|final_answer"
+_LABEL = re.compile(rf"\A[\s*_#>]*(?:{'|'.join(LABELS)})[\s*_]*[:\uff1a][\s*_]*", re.IGNORECASE)
+_TAG = re.compile(rf"\A\s*<({_TAGS})>((?:(?!</?\1>).)*)</\1>\s*\Z", re.IGNORECASE | re.DOTALL)
 _OBJECT = re.compile(r"(?:```\w*[ \t]*\r?\n\s*)?(\{.*\})\s*(?:```)?", re.DOTALL)
-_KEYS = frozenset(("answer", "response", "reply", "message", "text", "output", "content", "final_answer", "result"))
+_KEYS = ("answer", "response", "reply", "message", "text", "output", "content", "final_answer", "result")
 
-BEGINNING = re.compile(
-    rf"{_LABEL.pattern}|\A\s*(?:<(?:answer|response|final_answer)>|\{{|```|`{{1,2}}\Z)", re.IGNORECASE
-)
+BEGINNING = re.compile(rf"{_LABEL.pattern}|\A\s*(?:<(?:{_TAGS})>|\{{|```|`{{1,2}}\Z)", re.IGNORECASE)
 """How a text begins that may turn out to be wrapped."""
 
 
@@ -38,5 +37,5 @@ def _only_text(text: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     inner = [value for key, value in found.items() if key in _KEYS]
-    alone = len(inner) == 1 and found.keys() <= _KEYS | {"type"} and found.get("type", "text") in (*_KEYS,)
+    alone = len(inner) == 1 and found.keys() <= {*_KEYS, "type"} and found.get("type", "text") in _KEYS
     return inner[0] if alone and isinstance(inner[0], str) else None

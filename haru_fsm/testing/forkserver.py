@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple, Self
 
 TIMEOUT_S = 120
+"""Seconds after which a process that has not ended is killed, and has failed."""
 
 
 class Ended(NamedTuple):

@@ -115,7 +115,9 @@ def prove_kills(scenario: Scenario, *, progress: Callable[[int, int], None] | No
         certificate = certify(app.workflow, limits=app.limits)
 
         def prove(number: int) -> Verdict:
-            case = _Case(scenario, servers[number % 2 :] + servers[: number % 2], Path(folder) / str(number))
+            case = _Case(
+                scenario, servers[(first := number % TOGETHER) :] + servers[:first], Path(folder) / str(number)
+            )
             verdict, end = _prove(case, cases[number], undisturbed)
             # What every source of events is judged by holds here too, as far as it shows in what is stored.
             play = Play(messages=scenario.messages, customer=scenario.customer, crashes=verdict.points)

@@ -2,8 +2,7 @@
 
 What belongs to whom is told by the app's data, by what each customer's own tools list for them, and by whoever asks.
 A leak is a word of one customer in what a tool gave to another who had not sent it; or that a tool, sent such a word,
-gives to another what is its owner's alone. Damage is a change of
-what another customer's own tools list.
+gives to another what is its owner's alone. Damage is a change of what another customer's own tools list.
 """
 
 from __future__ import annotations

@@ -29,8 +29,12 @@ def foot(count: int) -> str:
 
 def sealed(content: dict[str, Any]) -> str:
     """A line with this content and its digest."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    text = _written(content)
     return json.dumps({"digest": _digest(text)})[:-1] + f', "content": {text}}}'
+
+
+def _written(content: dict[str, Any]) -> str:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
 
 
 def _digest(text: str) -> str:
@@ -64,8 +68,7 @@ def _content(line: str, number: int) -> dict[str, Any]:
     try:
         wrapped = json.loads(line)
         content: dict[str, Any] = wrapped["content"]
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-        whole = wrapped["digest"] == _digest(text)
+        whole = wrapped["digest"] == _digest(_written(content))
     except (ValueError, KeyError, TypeError) as error:
         if number == 1:
             raise SettingsError(NO_EXPORT) from error

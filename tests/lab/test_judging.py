@@ -17,10 +17,10 @@ from haru_fsm.conversation import (
 from haru_fsm.errors import SettingsError
 from haru_fsm.guards import AllOf, Nudged, RepeatedCall
 from haru_fsm.lab.classics import CLASSICS
-from haru_fsm.lab.judging import Kind, Table
+from haru_fsm.lab.judging import Kind, Rule, Table
 from haru_fsm.lab.lines import from_json_lines
 from haru_fsm.lab.loops import true_loops
-from haru_fsm.lab.outcomes import Case, outcome
+from haru_fsm.lab.outcomes import Case, Outcome, Tally
 from haru_fsm.lab.recordings import Recording, from_steps
 from haru_fsm.lab.shares import Share
 from haru_fsm.machine import Row, Workflow
@@ -164,13 +164,20 @@ def test_classic_rules_stop_where_they_say(tmp_path: Path, name: str, letters: s
 # -- figures
 
 
+def outcome(name: str, family: str, cases: list[Case], rule: Rule) -> Outcome:
+    tally = Tally(name, family)
+    for case in cases:
+        tally.add(case, rule.judge(case.recording))
+    return tally.outcome()
+
+
 def test_counts_of_an_outcome(tmp_path: Path) -> None:
     lines = ["aaaaaaa", "!!!!", "aaa!!", "abab"]
     goods = [Case(recording(tmp_path, letters)) for letters in lines]
     oracle = Case(recording(tmp_path, "aaaaaaa"), counts=False)
     bad = Case(recording(tmp_path, "aaaaaaaaaa", success=False))
     cases = [*goods, oracle, bad]
-    found = outcome("default", "app", cases, [TABLE.judge(case.recording) for case in cases])
+    found = outcome("default", "app", cases, TABLE)
     assert (found.successes_stopped, found.successes_nudged) == (Share(1, 4), Share(3, 4))
     assert (found.failures_stopped, found.loops_on_time) == (Share(1, 1), Share(4, 4))
     assert found.loops_ended == Share(3, 3), "those that go on for three more turns; one stops after the nudge"
@@ -184,7 +191,6 @@ def test_counts_of_an_outcome(tmp_path: Path) -> None:
 
 def test_pairs(tmp_path: Path) -> None:
     cases = [Case(recording(tmp_path, letters)) for letters in ("aaa", "aaaaaaa", "aaab", "!")]
-    ours = outcome("default", "app", cases, [TABLE.judge(case.recording) for case in cases])
-    rule = CLASSICS["3 same calls in a row"]
-    classic = outcome("classic", "classic", cases, [rule.judge(case.recording) for case in cases])
+    ours = outcome("default", "app", cases, TABLE)
+    classic = outcome("classic", "classic", cases, CLASSICS["3 same calls in a row"])
     assert classic.against(ours) == (2, 0, 0.5)

@@ -162,7 +162,7 @@ def tool_of(hints: dict[str, Any], optional: frozenset[str] = frozenset(), **mar
         return arguments
 
     kind = inspect.Parameter.KEYWORD_ONLY
-    give_back.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    vars(give_back)["__signature__"] = inspect.Signature(
         [
             inspect.Parameter(
                 name, kind, annotation=hint, default=None if name in optional else inspect.Parameter.empty

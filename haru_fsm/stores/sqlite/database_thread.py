@@ -98,9 +98,8 @@ class DatabaseThread:
     def stop(self) -> None:
         """Finish what is queued, let go of the connection and end the thread."""
         with self._lock:
-            # A request that comes from here on is the next thread's: behind the end of this queue nobody would see it.
-            thread, queue = self._thread, self._queue
-            self._thread, self._queue = None, SimpleQueue()
+            # A request that comes from here on is the next thread's, which has a queue of its own.
+            thread, queue, self._thread = self._thread, self._queue, None
         if thread is not None:
             queue.put(None)
             thread.join()
