@@ -8,6 +8,7 @@ synchronous=FULL) and the same two commits a step. The two are measured in turns
     raw.py         the least that a durable loop can do: sqlite3 and json
     haru.py        the same on the engine, nothing left out
     durable.py     microseconds a step, steps a second, bytes, load times
+    workers.py     steps a second of two processes on one database
     processor.py   guards, contents and validation of arguments, without a disk
     resting.py     what 10,000 conversations at rest cost a process
     starting.py    import and `haru --help`, each in a process of its own

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bench import calls, durable, lab, processor, resting, starting, wire
+from bench import calls, durable, lab, processor, resting, starting, wire, workers
 from bench.figures import Figure, as_json, machine, show
 from bench.measuring import Plan
 
@@ -32,6 +32,7 @@ def main() -> None:
 
 def _measured(plan: Plan) -> Iterator[Figure]:
     yield from durable.figures(plan)
+    yield from workers.figures(plan)
     yield from processor.figures(plan)
     yield from calls.figures(plan)
     yield from wire.figures(plan)

@@ -142,7 +142,7 @@ def _haru(folder: Path, conversations: int, n: int, *, threads: bool = False) ->
         with tempfile.TemporaryDirectory(dir=folder) as place:
             async with haru.engine(Path(place) / "haru.db", n, threads=threads) as engine:
                 watch = Stopwatch()
-                await haru.converse_together(engine, conversations, n)
+                await haru.converse_together(engine, range(conversations), n)
                 return watch.span()
 
     return _a_step(asyncio.run(measured()), conversations * n)
@@ -152,12 +152,7 @@ def _raw(folder: Path, conversations: int, n: int) -> Span:
     """What a step takes on raw sqlite3, one conversation after another."""
     with tempfile.TemporaryDirectory(dir=folder) as place, Raw(Path(place) / "raw.db") as raw:
         raw.converse("warm", 3)
-
-        def all_of_them() -> None:
-            for index in range(conversations):
-                raw.converse(f"c{index}", n)
-
-        return _a_step(timed(all_of_them), conversations * n)
+        return _a_step(timed(partial(raw.converse_in_turn, conversations, n)), conversations * n)
 
 
 def _a_step(span: Span, steps: int) -> Span:

@@ -7,7 +7,7 @@ the journal carries its checksums. Only the limits are far away, so that 160 ste
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -81,11 +81,11 @@ class Pages:
 
 
 @asynccontextmanager
-async def engine(path: Path, n: int, *, threads: bool = False) -> AsyncIterator[Engine]:
-    """An engine on a database of its own, warm: connections are open, code has run once."""
+async def engine(path: Path, n: int, *, threads: bool = False, warm: str = "warm") -> AsyncIterator[Engine]:
+    """An engine on this database, warm (by a conversation of that name): connections are open, code has run once."""
     model = Pages(3)
     async with Engine(app_with_threads() if threads else app(), model=model, store=SQLiteStore(path)) as running:
-        await converse(running, "warm", 3)
+        await converse(running, warm, 3)
         model.pages = n
         yield running
 
@@ -97,6 +97,6 @@ async def converse(running: Engine, conversation: str, n: int) -> None:
         raise RuntimeError(f"{conversation} did not go its {n} steps: it ended after {run.tool_runs}")
 
 
-async def converse_together(running: Engine, conversations: int, n: int) -> None:
-    """So many conversations at once, in one event loop."""
-    await asyncio.gather(*(converse(running, f"c{index}", n) for index in range(conversations)))
+async def converse_together(running: Engine, conversations: Iterable[int], n: int) -> None:
+    """These conversations at once, in one event loop."""
+    await asyncio.gather(*(converse(running, f"c{index}", n) for index in conversations))

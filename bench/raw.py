@@ -41,6 +41,11 @@ class Raw:
         """Let go of the file."""
         self._connection.close()
 
+    def converse_in_turn(self, conversations: int, n: int) -> None:
+        """So many of them, one after another."""
+        for index in range(conversations):
+            self.converse(f"c{index}", n)
+
     def converse(self, conversation: str, n: int) -> None:
         """The whole conversation of `n` steps."""
         seq = self._commit(conversation, 1, ("message_received", {"text": workload.QUESTION}))

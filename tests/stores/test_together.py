@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,17 +16,27 @@ from hypothesis import strategies as st
 
 from haru_fsm.conversation import Conversation, ModelFailed, TicketOpened
 from haru_fsm.errors import ConversationMoved, StoreError
-from haru_fsm.stores.sqlite import SQLiteStore
+from haru_fsm.stores.sqlite import SQLiteStore, onward
+from haru_fsm.stores.sqlite.database_thread import DatabaseThread, Request
+from haru_fsm.stores.sqlite.opening import opened
 from tests.tables import SMALL, a_ticket, received, stepped
 
-FATES = st.sampled_from(["moves", "stale", "its ticket is taken", "files a ticket"])
+FATES = st.sampled_from(["moves", "stale", "overtaken", "unspeakable", "its ticket is taken", "files a ticket"])
+FAIL = {
+    "stale": ConversationMoved,
+    "overtaken": ConversationMoved,
+    "unspeakable": StoreError,
+    "its ticket is taken": ConversationMoved,
+}
 
 
 def _next(name: str, fate: str) -> tuple[Conversation, int]:
     """A conversation's next append, and the step that it says it goes on from."""
     first = received(name)
-    if fate in ("moves", "stale"):
-        return stepped(first, "ok"), 1 if fate == "moves" else 3
+    if fate in ("moves", "stale", "overtaken"):
+        return stepped(first, "ok"), 3 if fate == "stale" else 1
+    if fate == "unspeakable":
+        return replace(stepped(first, "ok"), state="half a \ud83d"), 1
     failed = SMALL.advance(first, ModelFailed(reason="empty"))
     key, number = (f"{name}/1", f"HT-{name}") if fate == "files a ticket" else ("taken/1", "HT-mine")
     return SMALL.advance(
@@ -32,11 +44,13 @@ def _next(name: str, fate: str) -> tuple[Conversation, int]:
     ), 1
 
 
-@given(st.lists(FATES, min_size=2, max_size=12))
+@pytest.mark.parametrize("available", [True, False], ids=["together", "on an old SQLite"])
+@given(fates=st.lists(FATES, min_size=2, max_size=12))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_write_that_fails_takes_nothing_of_its_neighbours(
-    tmp_path_factory: pytest.TempPathFactory, fates: list[str]
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, available: bool, fates: list[str]
 ) -> None:
+    monkeypatch.setattr(onward, "AVAILABLE", available and onward.AVAILABLE)
     asyncio.run(_together(tmp_path_factory.mktemp("together") / "haru.db", fates))
 
 
@@ -53,17 +67,49 @@ async def _together(path: Path, fates: list[str]) -> None:
             for moved, seq in map(_next, names, fates)
         ]
         await asyncio.sleep(0)  # by then each has sent what it writes; how many the writer has taken nobody can say
-        holder.execute("ROLLBACK")
+        overtaken = [(name,) for name, fate in zip(names, fates, strict=True) if fate == "overtaken"]
+        holder.executemany("UPDATE conversations SET owner = 'another' WHERE conversation_id = ?", overtaken)
+        holder.execute("COMMIT")
     outcomes = await asyncio.gather(*waiting, return_exceptions=True)
     for name, fate, outcome in zip(names, fates, outcomes, strict=True):
         record = await store.load(name)
-        fails = fate in ("stale", "its ticket is taken")
-        assert isinstance(outcome, ConversationMoved) if fails else outcome is None, (fate, outcome)
+        assert isinstance(outcome, FAIL.get(fate, type(None))), (fate, outcome)
         assert record is not None
-        assert record.steps == (received(name) if fails else _next(name, fate)[0]).steps
+        assert record.steps == (received(name) if fate in FAIL else _next(name, fate)[0]).steps
         assert (record.open_ticket is not None) == (fate == "files a ticket")
     assert await store.faults() == []
     await store.aclose()
+
+
+@pytest.mark.skipif(not onward.AVAILABLE, reason=f"SQLite {sqlite3.sqlite_version} writes each append by itself")
+async def test_workers_who_go_on_share_their_statements(tmp_path: Path) -> None:
+    """Beside the transaction's own: one that moves them all, one for all their steps. Written alone they say as much."""
+    names = [f"c-{index}" for index in range(200)]
+    store, alone = SQLiteStore(tmp_path / "together.db"), SQLiteStore(tmp_path / "alone.db")
+    for name in names:
+        for each in (store, alone):
+            await each.append(received(name), expected_seq=0, owner="me", over=None, lease_s=15)
+    statements: list[str] = []
+    await store._writer.run(lambda connection: connection.set_trace_callback(statements.append))
+    going = threading.Event()
+    busy = asyncio.ensure_future(store._writer.run(lambda _connection: going.wait(10)))
+    while "BEGIN IMMEDIATE" not in statements:
+        await asyncio.sleep(0)  # until the writer has taken that one
+    moved = [stepped(received(name), "배송중 🚚") for name in names]
+    writes = [store.append(one, expected_seq=1, owner="me", over=None, lease_s=15) for one in moved]
+    together = asyncio.gather(*writes)
+    await asyncio.sleep(0)
+    going.set()
+    await asyncio.gather(busy, together)
+    assert [text.split()[0] for text in statements[-4:]] == ["BEGIN", "UPDATE", "INSERT", "COMMIT"]
+    for conversation in moved:
+        await alone.append(conversation, expected_seq=1, owner="me", over=None, lease_s=15)
+    rows = "SELECT conversation, seq, run, state, more, event, checksum FROM steps ORDER BY conversation, seq"
+    told = "SELECT number, state, resting, seq, run, head, owner FROM conversations ORDER BY number"
+    await asyncio.gather(store.aclose(), alone.aclose())
+    with closing(sqlite3.connect(store.path)) as one, closing(sqlite3.connect(alone.path)) as other:
+        for query in (rows, told):
+            assert one.execute(query).fetchall() == other.execute(query).fetchall()
 
 
 async def test_a_reader_that_fails_takes_nothing_of_its_neighbours(tmp_path: Path) -> None:
@@ -115,3 +161,23 @@ async def test_a_reader_is_answered_when_it_has_read(tmp_path: Path) -> None:
     first_is_told.set()
     assert await second
     await store.aclose()
+
+
+async def test_what_nobody_foresaw_is_told_and_keeps_nobody_waiting(tmp_path: Path) -> None:
+    def serve(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        for request in requests:
+            request.value = request.job(connection)
+        connection.execute("COMMIT")
+
+    def unforeseen(connection: sqlite3.Connection) -> None:
+        connection.execute("CREATE TABLE half (done)")
+        raise LookupError("a bug")
+
+    thread = DatabaseThread("test", lambda: opened(tmp_path / "haru.db", 5.0), serve)
+    with pytest.raises(StoreError, match="a bug"):
+        await thread.run(unforeseen)
+    tables = await thread.run(lambda connection: connection.execute("SELECT name FROM sqlite_schema").fetchall())
+    assert ("steps",) in tables
+    assert ("half",) not in tables
+    await asyncio.to_thread(thread.stop)

@@ -108,25 +108,25 @@ class DatabaseThread:
 
     def _run(self, queue: SimpleQueue[Request | None]) -> None:
         connection: sqlite3.Connection | None = None
-        idled = time.monotonic()
-        while True:
+        idled, stopping = time.monotonic(), False
+        while not stopping:
             requests, stopping = self._gather(queue)
             try:
                 connection = connection or self._connect()
+                if requests:
+                    self._serve(connection, requests)
             except Exception as error:  # whatever it is, nobody must wait for ever
                 for request in requests:
                     request.error = error if isinstance(error, HaruError) else StoreError(in_words(error))
-            else:
-                if requests:
-                    self._serve(connection, requests)
-                if self._idle is not None and self.idle_s is not None and time.monotonic() - idled >= self.idle_s:
-                    idled = time.monotonic()
-                    self._idle(connection)
+                # What it was in the middle of goes with it, and the next request has a new one.
+                _close(connection)
+                connection = None
             _deliver(requests)
-            if stopping:
+            if self._idle is not None and self.idle_s is not None and time.monotonic() - idled >= self.idle_s:
+                idled = time.monotonic()
                 if connection is not None:
-                    connection.close()
-                return
+                    self._idle(connection)
+        _close(connection)
 
     def _gather(self, queue: SimpleQueue[Request | None]) -> tuple[list[Request], bool]:
         """What has come in, and whether to stop after it."""
@@ -141,6 +141,11 @@ class DatabaseThread:
         except Empty:
             return requests, False
         return requests, True
+
+
+def _close(connection: sqlite3.Connection | None) -> None:
+    if connection is not None:
+        connection.close()
 
 
 def _deliver(requests: Sequence[Request]) -> None:

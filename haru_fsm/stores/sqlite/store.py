@@ -21,10 +21,12 @@ from haru_fsm.stores.sqlite.collector import collector_paused
 from haru_fsm.stores.sqlite.database_thread import DatabaseThread, Request
 from haru_fsm.stores.sqlite.faults import is_damage
 from haru_fsm.stores.sqlite.log_room import LogRoom
+from haru_fsm.stores.sqlite.onward import onward
 from haru_fsm.stores.sqlite.opening import opened
 from haru_fsm.stores.sqlite.reading import SUMMARY, lenient, load, stored, summary_of
 from haru_fsm.stores.sqlite.transactions import commit, read
-from haru_fsm.stores.sqlite.writing import Head, Lease, add_note, file, note, place, put
+from haru_fsm.stores.sqlite.turns import ask_often, begin
+from haru_fsm.stores.sqlite.writing import Append, Head, Lease, add_note, file, note
 
 BUSY_TIMEOUT_S = 5.0
 RENEW_S = 2.0
@@ -69,11 +71,12 @@ class SQLiteStore:
 
     def _open_for_writing(self) -> sqlite3.Connection:
         connection = self._open()
+        ask_often(connection)
         self._room = LogRoom(self.path)
         return connection
 
     def _commit(self, connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
-        commit(self._room, connection, requests)
+        commit(self._room, self._busy_timeout_s, connection, requests)
 
     def _open_for_reading(self) -> sqlite3.Connection:
         connection = self._open()
@@ -106,12 +109,10 @@ class SQLiteStore:
         self._writer.idle_s = min(RENEW_S, max(0.05, lease_s / 4))
         now = at if at is not None else self._now()
 
-        def job(connection: sqlite3.Connection) -> Head:
-            before = self._heads.get(conversation.conversation_id)
-            if before is None or before.seq != expected_seq:
-                before = place(connection, conversation, expected_seq, now)
-            return put(connection, conversation, new, before, Lease(owner, over, now, now + lease_s))
-
+        before = self._heads.get(conversation.conversation_id)
+        if before is not None and before.seq != expected_seq:
+            before = None
+        job = onward(Append(conversation, new, expected_seq, Lease(owner, over, now, now + lease_s), before))
         try:
             self._heads[conversation.conversation_id] = await self._writer.run(job)
         except BaseException:
@@ -138,7 +139,9 @@ class SQLiteStore:
         until = self._now() + self._lease_s
         marks = ",".join("?" * len(owners))
         try:
+            begin(connection, self._busy_timeout_s)
             connection.execute(f"UPDATE conversations SET lease_until = ? WHERE owner IN ({marks})", (until, *owners))
+            connection.execute("COMMIT")
         except sqlite3.Error:
             # A renewal that fails is tried again in a moment; the owner's next commit finds out if it was too late.
             if connection.in_transaction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from haru_fsm.conversation import Conversation, Step, Ticket, TicketClosed, TicketOpened, ToolsExecuted
 from haru_fsm.errors import ConversationMoved
@@ -15,15 +16,11 @@ from haru_fsm.tickets import mint
 PAUSED = 2
 """In the column `resting`: 0 for a run that is under way, 1 for an ending, and this where a person has to approve."""
 
-GO_ON = (
-    "UPDATE conversations SET state = ?, seq = ?, run = ?, head = ?, updated_at = ?, lease_until = ?"
-    " WHERE number = ? AND seq = ? AND head = ? AND owner = ? AND resting = 0"
-)
-"""One and the same worker goes on, which is what most appends are: no index has to be written."""
 MOVE = (
     "UPDATE conversations SET state = ?, seq = ?, run = ?, head = ?, updated_at = ?, resting = ?, owner = ?,"
     " lease_until = ? WHERE number = ? AND seq = ? AND head = ? AND (owner IS NULL OR owner IS ? OR owner IS ?)"
 )
+STEPS = "INSERT INTO steps (conversation, seq, run, state, more, event, checksum)"
 FILING = (ToolsExecuted, TicketOpened, TicketClosed)
 """Events that may file tickets, or close one."""
 
@@ -68,41 +65,47 @@ class Lease:
     until: float
 
 
-def put(
-    connection: sqlite3.Connection, conversation: Conversation, new: Sequence[Step], before: Head, lease: Lease
-) -> Head:
-    """Move the conversation on by these steps, with their tickets. Raises ConversationMoved where it is not there."""
-    number = before.number
+@dataclass(frozen=True, slots=True)
+class Append:
+    """A job for the writer: move a conversation on by its new steps, with their tickets.
+
+    `before` is where it stands, as far as this process knows. Called, it gives where the conversation stands then, and
+    raises ConversationMoved where it was not at `expected_seq`, or somebody else works on it.
+    """
+
+    conversation: Conversation
+    new: Sequence[Step]
+    expected_seq: int
+    lease: Lease
+    before: Head | None = None
+
+    def __call__(self, connection: sqlite3.Connection) -> Head:
+        before = self.before or place(connection, self.conversation, self.expected_seq, self.lease.now)
+        head, rows = rows_of(self.new, before)
+        self._move(connection, before, head)
+        connection.executemany(f"{STEPS} VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        for step in self.new:
+            if isinstance(step.event, FILING):
+                _project(connection, step)
+        return head
+
+    def _move(self, connection: sqlite3.Connection, before: Head, head: Head) -> None:
+        conversation, lease = self.conversation, self.lease
+        # A worker may be replaced only by itself, or where it is void.
+        worker = lease.owner if not conversation.resting else None
+        rest = PAUSED if conversation.paused else conversation.resting
+        where = (conversation.state, head.seq, conversation.run, head.check, lease.now, rest)
+        mine = (worker, lease.until if worker else 0)
+        stood = (before.number, before.seq, before.check)
+        if not connection.execute(MOVE, (*where, *mine, *stood, lease.owner, lease.over)).rowcount:
+            raise _moved(conversation, before.seq)
+
+
+def rows_of(new: Sequence[Step], before: Head) -> tuple[Head, list[tuple[Any, ...]]]:
+    """Where a conversation stands after these steps, and their rows in the table of steps."""
     lines = list(write(new, before.check))
-    head = Head(number, conversation.seq, lines[-1].check if lines else before.check)
-    _move(connection, conversation, before, head, lease)
-    connection.executemany(
-        "INSERT INTO steps (conversation, seq, run, state, more, event, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [(number, *line) for line in lines],
-    )
-    for step in new:
-        if isinstance(step.event, FILING):
-            _project(connection, step)
-    return head
-
-
-def _move(
-    connection: sqlite3.Connection,
-    conversation: Conversation,
-    before: Head,
-    head: Head,
-    lease: Lease,
-) -> None:
-    # A worker may be replaced only by itself, or where it is void.
-    worker = lease.owner if not conversation.resting else None
-    where = (conversation.state, head.seq, conversation.run, head.check, lease.now)
-    stood = (before.number, before.seq, before.check)
-    if worker and connection.execute(GO_ON, (*where, lease.until, *stood, worker)).rowcount:
-        return
-    rest = PAUSED if conversation.paused else conversation.resting
-    mine = (worker, lease.until if worker else 0)
-    if not connection.execute(MOVE, (*where, rest, *mine, *stood, lease.owner, lease.over)).rowcount:
-        raise _moved(conversation, before.seq)
+    head = Head(before.number, lines[-1].seq, lines[-1].check) if lines else before
+    return head, [(before.number, *line) for line in lines]
 
 
 def _moved(conversation: Conversation, expected: int) -> ConversationMoved:
