@@ -9,45 +9,38 @@ neither whose the conversation is nor whether it rests.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
-from haru_fsm.conversation import Event, TicketClosed, TicketOpened, ToolsExecuted
-from haru_fsm.stores.sqlite.writing import STEPS, Append, Head, rows_of
+from haru_fsm.conversation import Event
+from haru_fsm.stores.sqlite.writing import FILING, STEPS, Append, Head, rows_of
 
 AVAILABLE = sqlite3.sqlite_version_info >= (3, 33)
 """UPDATE ... FROM. Before that each append is written by itself."""
-GO_ON = """
-    UPDATE conversations SET
-        state = to_state, seq = to_seq, run = to_run, head = to_head, updated_at = at, lease_until = until
-    FROM (
-        SELECT column1 AS its_number, column2 AS its_seq, column3 AS its_head, column4 AS its_owner,
-            column5 AS to_state, column6 AS to_seq, column7 AS to_run, column8 AS to_head,
-            column9 AS at, column10 AS until
-        FROM (VALUES {})
-    )
-    WHERE number = its_number AND seq = its_seq AND head = its_head AND owner = its_owner
-"""
+GO_ON = (
+    "UPDATE conversations SET state = column5, seq = column6, run = column7, head = column8, updated_at = column9,"
+    " lease_until = column10{} WHERE number = column1 AND seq = column2 AND head = column3 AND owner = column4"
+)
+"""The columns are those of `Onward.move`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Onward:
+class Onward(NamedTuple):
     """An append that can be written together with others. Called, it is written by itself like any other."""
 
     alone: Append
     head: Head
     """Where the conversation will stand."""
     move: tuple[Any, ...]
-    """Where it stands and who works on it; where it goes, when, and until when they hold it: the columns of GO_ON."""
+    """Number, seq, head and owner as they have to be; state, seq, run, head, time and end of the lease as they will."""
     rows: Sequence[tuple[Any, ...]]
 
     def __call__(self, connection: sqlite3.Connection) -> Head:
         return self.alone(connection)
 
 
-def onward(append: Append) -> Append | Onward:
+def onward(append: Append) -> Callable[[sqlite3.Connection], Head]:
     """The append, with all made ready where the same worker goes on and files nothing."""
     before, lease, after = append.before, append.lease, append.conversation
     if not AVAILABLE or before is None or lease.owner is None or after.resting:
@@ -61,27 +54,38 @@ def onward(append: Append) -> Append | Onward:
 
 
 def _files(event: Event) -> bool:
-    match event:
-        case ToolsExecuted(ticket=ticket):
-            return ticket is not None
-        case TicketOpened() | TicketClosed():
-            return True
-        case _:
-            return False
+    # What came of tools may have a ticket; the other kinds always have one, or close it.
+    return _may_file(type(event)) and getattr(event, "ticket", True) is not None
+
+
+@cache
+def _may_file(kind: type[Event]) -> bool:
+    return issubclass(kind, FILING)
 
 
 def go_on(connection: sqlite3.Connection, appends: Sequence[Onward]) -> bool:
     """Write them all; False where one of them is not where it believes: nothing of them may be committed then."""
     moves = [append.move for append in appends]
-    moved = connection.execute(GO_ON.format(_places(moves)), tuple(chain(*moves))).rowcount
-    rows = [row for append in appends for row in append.rows]
-    if moved != len(moves):
+    if connection.execute(_go_on(len(moves)), tuple(chain(*moves))).rowcount != len(moves):
         return False
+    rows = [row for append in appends for row in append.rows]
     if rows:
-        connection.execute(f"{STEPS} VALUES {_places(rows)}", tuple(chain(*rows)))
+        connection.execute(_insert(len(rows)), tuple(chain(*rows)))
     return True
 
 
-def _places(rows: Sequence[Sequence[object]]) -> str:
-    one = f"({', '.join(repeat('?', len(rows[0])))})"
-    return ", ".join(repeat(one, len(rows)))
+@lru_cache
+def _go_on(count: int) -> str:
+    if count == 1:  # as many instructions of SQLite's less as all of a step's own
+        return GO_ON.format("").replace("column", "?")
+    return GO_ON.format(f" FROM (VALUES {_places(count, 10)})")
+
+
+@lru_cache
+def _insert(count: int) -> str:
+    return f"{STEPS} VALUES {_places(count, 7)}"
+
+
+def _places(rows: int, columns: int) -> str:
+    row = f"({', '.join(repeat('?', columns))})"
+    return ", ".join(repeat(row, rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from haru_fsm.conversation import Conversation, Step, Ticket, TicketClosed, TicketOpened, ToolsExecuted
 from haru_fsm.errors import ConversationMoved
@@ -55,8 +55,7 @@ def place(connection: sqlite3.Connection, conversation: Conversation, expected_s
     return Head(*row)
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(NamedTuple):
     """Who works on from here, whose void claim may be replaced, and until when. `owner` None gives the lease back."""
 
     owner: str | None
@@ -65,8 +64,7 @@ class Lease:
     until: float
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(NamedTuple):
     """A job for the writer: move a conversation on by its new steps, with their tickets.
 
     `before` is where it stands, as far as this process knows. Called, it gives where the conversation stands then, and
