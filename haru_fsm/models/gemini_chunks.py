@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
 
 from haru_fsm.conversation import JSON
 from haru_fsm.models.replies import as_dict, as_list, counts_so_far, said
+from haru_fsm.models.snapshots import said_again
 
 _FINAL_ON_CANDIDATE = ("finishReason", "finishMessage", "citationMetadata", "safetyRatings", "continuationToken")
 _COUNTS = ("promptTokenCount", "thoughtsTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount")
@@ -21,14 +23,14 @@ def merge_chunks(chunks: Iterable[object]) -> JSON:
     body: JSON = {}
     candidate: JSON = {}
     parts: list[object] = []
-    for chunk in map(as_dict, chunks):
+    for chunk in _news(list(map(as_dict, chunks))):
         body.update({key: value for key, value in chunk.items() if key not in ("candidates", "usageMetadata")})
         if usage := counts_so_far(as_dict(body.get("usageMetadata")), chunk.get("usageMetadata"), _COUNTS, _TOTAL):
             body["usageMetadata"] = usage
         if (latest := _first_candidate(chunk)) is None:
             continue
         candidate.update({key: latest[key] for key in _FINAL_ON_CANDIDATE if latest.get(key) is not None})
-        for part in as_list(as_dict(latest.get("content")).get("parts")):
+        for part in _parts(latest):
             _append(parts, part)
     if parts:
         candidate["content"] = {"role": "model", "parts": parts}
@@ -37,15 +39,13 @@ def merge_chunks(chunks: Iterable[object]) -> JSON:
 
 def chunk_text(chunk: object) -> str:
     """The text of one chunk that belongs to the answer: no thoughts."""
-    content = as_dict((_first_candidate(as_dict(chunk)) or {}).get("content"))
-    parts = [part for part in map(as_dict, as_list(content.get("parts"))) if not part.get("thought")]
-    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+    return _text(as_dict(chunk), thought=False)
 
 
 def is_finished(body: JSON) -> bool:
     """Whether the stream came to its end: it said why it stopped, or why it never began, or that it failed."""
     finish = (_first_candidate(body) or {}).get("finishReason")
-    return bool(block_of(body) or "error" in body or (finish and finish != "FINISH_REASON_UNSPECIFIED"))
+    return bool(block_of(body) or body.get("error") or (finish and finish != "FINISH_REASON_UNSPECIFIED"))
 
 
 def block_of(body: JSON) -> str:
@@ -60,6 +60,33 @@ def _first_candidate(chunk: JSON) -> JSON | None:
         if candidate.get("index") in (None, 0):
             return candidate
     return None
+
+
+def _parts(candidate: JSON | None) -> list[Any]:
+    return as_list(as_dict((candidate or {}).get("content")).get("parts"))
+
+
+def _text(chunk: JSON, *, thought: bool) -> str:
+    parts = [part for part in map(as_dict, _parts(_first_candidate(chunk))) if _is_thought(part) == thought]
+    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+def _news(chunks: Sequence[JSON]) -> Iterator[JSON]:
+    """The chunks, without the texts that others of them say again."""
+    again = {thought: said_again([_text(chunk, thought=thought) for chunk in chunks]) for thought in (False, True)}
+    for index, chunk in enumerate(chunks):
+        silent = [thought for thought in again if index in again[thought]]
+        yield _without_text(chunk, silent) if silent else chunk
+
+
+def _without_text(chunk: JSON, silent: Collection[bool]) -> JSON:
+    """The chunk with its thoughts, or what is none, silent; what else there is in a part stays."""
+    candidate = _first_candidate(chunk) or {}
+    parts = [
+        {**part, "text": ""} if "text" in part and _is_thought(part) in silent else part
+        for part in map(as_dict, _parts(candidate))
+    ]
+    return {**chunk, "candidates": [{**candidate, "content": {**candidate["content"], "parts": parts}}]}
 
 
 def _append(parts: list[object], part: object) -> None:

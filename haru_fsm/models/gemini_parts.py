@@ -4,6 +4,9 @@ What is kept is kept verbatim: signatures, ids, a missing `args`, fields that no
 next request refused is mended as little as possible: parts without data, text without letters, null in the place of
 nothing, arguments that are no object. A call that cannot be told back at all (no name, or not yet whole) is not
 mended; it makes the whole reply unusable.
+
+A response among the model's own parts says that somebody has run the call. For a tool of the provider's (a server of
+MCP tools) that is so; for one of ours it cannot be: the model has made up what came of it.
 """
 
 from __future__ import annotations
@@ -11,10 +14,11 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Collection
 
 from haru_fsm.conversation import JSON, FailureReason
 from haru_fsm.models.parts import Parts, kind_of, mend_id
-from haru_fsm.models.replies import as_dict, as_list
+from haru_fsm.models.replies import as_dict, as_list, as_text
 
 NO_DATA = frozenset({"thought", "thoughtSignature", "partMetadata"})
 """Fields that say something about a part's data; a part with nothing else is empty, and refused with 400."""
@@ -22,18 +26,35 @@ NO_DATA = frozenset({"thought", "thoughtSignature", "partMetadata"})
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
-def read_parts(raw: object) -> Parts:
-    """The parts of a candidate's content, from a body that was made JSON-safe. Never raises."""
+def read_parts(raw: object, ours: Collection[str] = ()) -> Parts:
+    """The parts of a candidate's content, from a body that was made JSON-safe. Never raises.
+
+    `ours` names the tools that we have declared, which nobody else can have run.
+    """
+    parts = [
+        part for item in ([raw] if isinstance(raw, dict) else as_list(raw)) for part in _split(_tidy(as_dict(item)))
+    ]
+    made_up = next((index for index, part in enumerate(parts) if _answers(part) in ours), len(parts))
     found = Parts()
-    for item in [raw] if isinstance(raw, dict) else as_list(raw):
-        for part in _split(_tidy(as_dict(item))):
-            if "functionCall" in part:
-                _add_call(found, part)
-            elif "functionResponse" in part:
-                _take_back_call(found, as_dict(part["functionResponse"]))
-            elif part.keys() - NO_DATA and (part.get("text") != "" or "thoughtSignature" in part):
-                found.parts.append(part)
+    for index, part in enumerate(parts):
+        if "functionCall" in part:
+            _add_call(found, part)
+        elif index >= made_up:
+            continue  # what is said after a result that was made up is founded on it
+        elif "functionResponse" in part:
+            _take_back_call(found, as_dict(part["functionResponse"]))
+        elif part.keys() - NO_DATA and (part.get("text") != "" or "thoughtSignature" in part):
+            found.parts.append(part)
+    if made_up < len(parts) and not found.calls:
+        found.refuse(
+            FailureReason.MALFORMED_CALL, f"a result of {_answers(parts[made_up])} was made up, without a call"
+        )
     return found
+
+
+def _answers(part: JSON) -> str:
+    """The name of the tool whose response this is; empty for other parts."""
+    return as_text(as_dict(part.get("functionResponse")).get("name"))
 
 
 def _tidy(part: JSON) -> JSON:

@@ -8,6 +8,8 @@ is newer than itself.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from haru_fsm.conversation import JSON, FailureReason, Usage
 from haru_fsm.json_safe import json_safe
 from haru_fsm.models.gemini_chunks import block_of, is_finished, merge_chunks
@@ -17,7 +19,8 @@ from haru_fsm.models.parts import Parts, meaning
 from haru_fsm.models.replies import Problem, Reply, as_count, as_dict, as_list, as_text, parse_reply, said
 from haru_fsm.models.tokens import estimated_usage
 
-COMPLETE = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED", ""})
+UNSAID = frozenset({"FINISH_REASON_UNSPECIFIED", ""})
+COMPLETE = UNSAID | {"STOP"}
 """Finish reasons of a reply that is whole. Gateways leave it out; a stream that does so was cut half-way."""
 
 PROBLEMS: dict[str, FailureReason] = {
@@ -62,30 +65,33 @@ def read_text(text: str, request: JSON | None = None) -> Reply:
 def read_body(body: object, request: JSON | None = None) -> Reply:
     """What the body of a 200 response, or the list of a stream's chunks, means.
 
-    `request` is the body that was sent; tokens are estimated from it where the reply does not count them.
+    `request` is the body that was sent: tokens are estimated from it where the reply does not count them, and what it
+    declares are the tools that nobody but us can have run.
     """
     safe = json_safe(body)
     if isinstance(safe, list) and any(isinstance(chunk, dict) for chunk in safe):
         return _read_stream(merge_chunks(safe), len(safe), request)
     if not isinstance(safe, dict):
         return Problem(FailureReason.UNREADABLE, said("the reply is no object", safe))
-    return _read(safe, read_usage(safe) or _estimate(safe, request))
+    return _read(safe, request)
 
 
 def _read_stream(body: JSON, chunks: int, request: JSON | None) -> Reply:
-    usage = read_usage(body) or _estimate(body, request)
     if is_finished(body):
-        return _read(body, usage)
+        return _read(body, request)
     detail = f"the stream ended after {chunks} chunks without a finish reason"
-    return Problem(FailureReason.TRANSPORT, detail, usage=usage)
+    return Problem(FailureReason.TRANSPORT, detail, usage=read_usage(body) or _estimate(body, request))
 
 
-def _read(body: JSON, usage: Usage) -> Reply:
-    if "error" in body and not body.get("candidates"):
-        return read_error(as_count(as_dict(body["error"]).get("code")) or 200, body)
+def _read(body: JSON, request: JSON | None) -> Reply:
+    usage = read_usage(body) or _estimate(body, request)
     candidate = as_dict(next(iter(as_list(body.get("candidates"))), None))
     finish = str(candidate.get("finishReason") or "").upper()
-    found = read_parts(as_dict(candidate.get("content")).get("parts"))
+    if (error := body.get("error")) and finish in UNSAID:
+        # Gateways that have begun to answer before they knew send their errors with status 200, behind half a reply.
+        problem = read_error(as_count(as_dict(error).get("code")) or 200, body)
+        return replace(problem, usage=usage) if candidate else problem
+    found = read_parts(as_dict(candidate.get("content")).get("parts"), _declared(request))
     if (why := block_of(body)) and (finish != "STOP" or not found.parts):
         return Problem(FailureReason.PROMPT_BLOCKED, why, usage=usage)
     if finish not in COMPLETE:
@@ -104,6 +110,13 @@ def _stopped(finish: str, candidate: JSON, found: Parts, usage: Usage) -> Proble
         wanted=_wanted(candidate, found),
         usage=usage,
     )
+
+
+def _declared(request: JSON | None) -> tuple[str, ...]:
+    """The names of the tools that the request has declared."""
+    tools = map(as_dict, as_list(as_dict(request).get("tools")))
+    declared = (as_dict(one) for tool in tools for one in as_list(tool.get("functionDeclarations")))
+    return tuple(as_text(one.get("name")) for one in declared)
 
 
 def _wanted(candidate: JSON, found: Parts) -> str | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from haru_fsm.conversation import JSON
 from haru_fsm.models.replies import as_dict, as_list, as_text, counts_so_far
+from haru_fsm.models.snapshots import said_again
 
 _COUNTS = ("prompt_tokens", "completion_tokens")
 _TOTAL = "total_tokens"
@@ -146,7 +147,9 @@ def merge_chunks(chunks: Iterable[object]) -> JSON:
     prompt in the first."""
     body: JSON = {}
     message, choice, heard = _Message(), dict[str, object](), False
-    for chunk in map(as_dict, chunks):
+    told_in_pieces = list(map(as_dict, chunks))
+    again = said_again(list(map(chunk_text, told_in_pieces)))
+    for number, chunk in enumerate(told_in_pieces):
         told = ((key, value) for key, value in chunk.items() if key not in ("choices", "usage") and value is not None)
         body.update(told)
         if usage := counts_so_far(as_dict(body.get("usage")), chunk.get("usage"), _COUNTS, _TOTAL):
@@ -154,7 +157,8 @@ def merge_chunks(chunks: Iterable[object]) -> JSON:
         if (latest := first_choice(chunk)) is None:
             continue
         heard = True
-        message.hear(as_dict(latest.get("delta")) or ({} if message.begun else as_dict(latest.get("message"))))
+        delta = as_dict(latest.get("delta")) or ({} if message.begun else as_dict(latest.get("message")))
+        message.hear({**delta, "content": None} if number in again else delta)
         if latest.get("finish_reason"):
             choice["finish_reason"] = latest["finish_reason"]
         if latest.get("error"):

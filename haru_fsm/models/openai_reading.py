@@ -45,7 +45,9 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 def read_text(text: str, request: JSON | None = None) -> Reply:
     """What the text of a 200 response means; see `read_body`. A text that is no JSON is UNREADABLE."""
     body = parse_reply(text)
-    return body if isinstance(body, Problem) else read_body(body, request)
+    if isinstance(body, Problem):
+        return body
+    return read_chunks(body, request) if body and isinstance(body, list) else read_body(body, request)
 
 
 def read_chunks(chunks: Sequence[object], request: JSON | None = None) -> Reply:

@@ -5,6 +5,7 @@ formats (`gemini_reading.py`, `openai_reading.py`) and the one who insists on an
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from haru_fsm.conversation import JSON, FailureReason, Incident, Usage
 from haru_fsm.json_safe import json_safe, safe_text
 
+_EVENTS = re.compile(r"\s*(?:data|event|id|retry)?:")
+"""How a body begins that consists of server-sent events; a line that begins with the colon is a comment."""
 DETAIL_CHARS = 600
 """Characters of what a provider said that an incident keeps."""
 
@@ -64,12 +67,26 @@ Reply = Usable | Problem
 
 
 def parse_reply(text: str) -> object:
-    """The JSON of a 200 response, None for an empty one. A text that is no JSON is a Problem: UNREADABLE."""
+    """The JSON of a 200 response, None for an empty one. A text that is no JSON is a Problem: UNREADABLE.
+
+    Gateways that only know streams answer with one whether it was asked for or not (googleapis/python-genai#1364,
+    simonw/llm-gemini#97): then it is the list of the stream's chunks.
+    """
     text = text.removeprefix("\ufeff")
     try:
+        if chunks := _events(text):
+            return chunks
         return json.loads(text) if text.strip() else None
     except (ValueError, RecursionError) as error:
         return Problem(FailureReason.UNREADABLE, said(f"the reply is no JSON ({error})", text[:200]))
+
+
+def _events(text: str) -> list[object]:
+    """What the server-sent events in a text carry, one chunk a line; none where it holds no such lines."""
+    if not _EVENTS.match(text):
+        return []
+    lines = (line.removeprefix("data:").strip() for line in text.split("\n") if line.startswith("data:"))
+    return [json.loads(line) for line in lines if line not in ("", "[DONE]")]
 
 
 def said(*words: object) -> str:

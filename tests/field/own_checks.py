@@ -360,6 +360,11 @@ def _o097c(come: Played) -> None:
     assert [str(each.reason) for each in come.incidents()] == ["transport", "transport"]
 
 
+def _o097d(come: Played) -> None:
+    assert [run.answer for run in come.runs] == [come.last.answer] * 2
+    assert come.incidents() == []
+
+
 def _o106b(come: Played) -> None:
     assert come.notes["appends"] > 1
     assert len(come.stage.log.read("done", "cancel_order")) <= 1
@@ -380,6 +385,8 @@ OWN_CHECKS: dict[str, Check] = CHECKS_BY_NAME | {
     "O006b": _all(_reasons("malformed_call", "malformed_call"), _never_sent("<function_call>")),
     "O006c": _all(_reasons("malformed_call", "malformed_call"), _never_sent("취소 처리")),
     "O006d": _reasons("malformed_call", "malformed_call"),
+    "O006f": _never_sent("배송완료"),
+    "O006g": _all(_reasons("malformed_call"), _never_sent("배송완료")),
     "O010b": _first_error_says("cancelOrder", "cancel_order"),
     "O010c": _reasons("malformed_call", "malformed_call"),
     "O012a": _all(_reasons("cut_off"), _never_sent("cancel_order")),
@@ -391,6 +398,7 @@ OWN_CHECKS: dict[str, Check] = CHECKS_BY_NAME | {
     "O049b": _ticket_says("quota"),
     "O051b": _reasons("server", "server"),
     "O051c": _reasons("unreadable"),
+    "O051e": _reasons("server"),
     "O058d": _first_error_says("ConnectionError: db refused", "KeyError: 'cache'"),
     "O068a": _nudged,
     "O068b": _nudged,

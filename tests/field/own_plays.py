@@ -179,6 +179,7 @@ OWN_PLAYS: dict[str, dict[str, Play]] = {
     "O093b": {"without": without_its_tool},
     "O097b": {"listened": listened_to},
     "O097c": {"listened": listened_to},
+    "O097d": {"listened": listened_to},
     "O106a": {"cancelled": caller_leaves},
     "O108a": {"unknown": in_an_unknown_state},
 }

@@ -274,6 +274,64 @@ def test_a_call_that_the_provider_has_run_itself_is_not_ours() -> None:
     assert read.unusable == {}
 
 
+OURS: JSON = {"contents": [USER], "tools": [{"functionDeclarations": [{"name": "weather"}, {"name": "b"}]}]}
+
+
+def test_nobody_but_us_can_have_run_a_tool_that_we_declared() -> None:
+    made_up = {"functionResponse": {"name": "weather", "response": {"c": 3}}}
+    read = read_body(reply("볼게요.", call("weather"), made_up, "3도입니다.", call("b"), "끝."), OURS)
+    assert isinstance(read, Usable)
+    assert read.content["parts"] == [{"text": "볼게요."}, call("weather"), call("b")]
+    assert read.calls == 2
+    read = read_body(reply(made_up, "3도입니다."), OURS)
+    assert isinstance(read, Problem)
+    assert read.reason is FailureReason.MALFORMED_CALL
+    assert "weather" in read.detail
+
+
+@pytest.mark.parametrize("response", [{"name": "theirs", "response": {}}, {"name": ["weather"]}, {}, "weather"])
+def test_a_response_that_is_none_of_ours_leaves_the_words_beside_it(response: object) -> None:
+    read = read_body(reply({"functionResponse": response}, "3도입니다."), OURS)
+    assert isinstance(read, Usable)
+    assert content_text(read.content) == "3도입니다."
+
+
+def test_an_error_behind_half_an_answer_is_the_error() -> None:
+    """With a finish reason the answer is whole, whatever stands beside it."""
+    error = {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}
+    half = reply("고객님의 주문은", finish=None)
+    for body in ({**half, "error": error}, [half, {"error": error}]):
+        read = problem(body)
+        assert (read.reason, read.http_status) == (FailureReason.SERVER, 503)
+        assert read.usage.total
+    assert problem({"error": error}).usage.total == 0
+    assert content_text(usable({**reply("네."), "error": error}).content) == "네."
+    assert content_text(usable({**reply("네.", finish=None), "error": None}).content) == "네."
+
+
+def _events(*chunks: JSON, line: str = "\n") -> str:
+    return "".join(f"data: {json.dumps(chunk, ensure_ascii=False)}{line}{line}" for chunk in chunks)
+
+
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+@pytest.mark.parametrize("before", ["", ": ping\n\n", "event: message\nid: 1\n", "data:\n\n"])
+@pytest.mark.parametrize("after", ["", "data: [DONE]\n\n", ": bye\n"])
+def test_a_stream_that_was_not_asked_for_is_read_as_one(before: str, after: str, line: str) -> None:
+    text = before + _events(reply("배송\u2028중", finish=None), reply("입니다."), line=line) + after
+    read = read_text(text)
+    assert isinstance(read, Usable)
+    assert content_text(read.content) == "배송\u2028중입니다."
+    assert isinstance(cut := read_text(before + _events(reply("배송중", finish=None), line=line)), Problem)
+    assert cut.reason is FailureReason.TRANSPORT
+
+
+@pytest.mark.parametrize("text", ["data: {", "data: <html>", "event: error\n\n", "data:\n\n", ": ping\n\n"])
+def test_a_stream_that_says_nothing_is_unreadable(text: str) -> None:
+    read = read_text(text)
+    assert isinstance(read, Problem)
+    assert read.reason is FailureReason.UNREADABLE
+
+
 @pytest.mark.parametrize("signature", ["???", "A", 5, ""])
 def test_a_signature_that_is_none_is_left_out(signature: object) -> None:
     assert usable(reply({"text": "네.", "thoughtSignature": signature})).content["parts"] == [{"text": "네."}]
