@@ -304,7 +304,9 @@ def test_an_error_behind_half_an_answer_is_the_error() -> None:
         read = problem(body)
         assert (read.reason, read.http_status) == (FailureReason.SERVER, 503)
         assert read.usage.total
-    assert problem({"error": error}).usage.total == 0
+    alone = read_body({"error": error}, OURS)
+    assert isinstance(alone, Problem)
+    assert alone.usage.total == 0
     assert content_text(usable({**reply("네."), "error": error}).content) == "네."
     assert content_text(usable({**reply("네.", finish=None), "error": None}).content) == "네."
 

@@ -56,6 +56,10 @@ def test_thoughts_and_answers_are_told_apart_and_signatures_stay() -> None:
     read = read_body([_gemini(thought), _gemini({"text": WHOLE}), _gemini(thought, signed, finish="STOP")])
     assert isinstance(read, Usable)
     assert read.content["parts"] == [thought, signed]
+    pieces = [_gemini(thought, {"text": cut}, finish="STOP") for cut in CUTS]
+    read = read_body(pieces)
+    assert isinstance(read, Usable)
+    assert content_text(read.content) == WHOLE
     read = read_body([*(_gemini({"text": cut}) for cut in CUTS), _gemini(signed, finish="STOP")])
     assert isinstance(read, Usable)
     assert content_text(read.content) == WHOLE
