@@ -24,7 +24,11 @@ STATUS: Mapping[int, FailureReason] = {
 }
 """What an HTTP status means where the body says nothing better."""
 
-_SPENT = re.compile(r"per[ _-]?(?:day|month)|spend(?:ing)? cap|credits are depleted", re.IGNORECASE)
+_SPENT = re.compile(
+    r"per[ _-]?(?:day|month)|spend(?:ing)? cap|credits are depleted"
+    r"|\blimit: 0(?![\d.])",  # nothing was ever granted, though "Please retry in 11 s" stands behind it
+    re.IGNORECASE,
+)
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s?")
 
 

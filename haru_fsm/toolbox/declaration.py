@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError, SchemaError, to_jsonable_python
 
 from haru_fsm.conversation import JSON
 from haru_fsm.errors import ToolError
@@ -28,6 +28,8 @@ from haru_fsm.toolbox.shapes import ArgumentsShape, Shape
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """What Gemini (letter or underscore first, then also dots, colons, dashes; 64) and OpenAI (no dots, no colons) take."""
 _KEPT_PER_CODE = 16
+_UNDECLARABLE = (PydanticUserError, SchemaError, RecursionError, TypeError, ValueError)
+"""What pydantic raises for a hint that it cannot check or write as JSON Schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def _shape(name: str, parameters: tuple[Parameter, ...]) -> ArgumentsShape:
 def _schema(name: str, shape: ArgumentsShape, parameters: tuple[Parameter, ...]) -> JSON | None:
     try:
         schema = for_models(shape.adapter.json_schema())
-    except (PydanticUserError, RecursionError, TypeError, ValueError) as error:
+    except _UNDECLARABLE as error:
         raise _undeclarable(name, parameters) or ToolError(f"tool {name}: {_first_line(error)}") from error
     if not parameters:
         return None
@@ -128,7 +130,7 @@ def _undeclarable(name: str, parameters: tuple[Parameter, ...]) -> ToolError | N
     for param in parameters:
         try:
             TypeAdapter(param.hint).json_schema()
-        except (PydanticUserError, RecursionError, TypeError, ValueError) as error:
+        except _UNDECLARABLE as error:
             return ToolError(
                 f"tool {name}: parameter {param.name} has a type that cannot be declared to a model: "
                 f"{_first_line(error)} Use types that JSON can carry, or bind it with functools.partial"

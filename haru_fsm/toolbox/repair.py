@@ -5,6 +5,7 @@
     "12,900원" for an amount declared as won         "12,900" for any other number, "1만원"
     "true", "FALSE" for a flag                       "yes", 1
     null where there is a default                    null for what is required
+    "null" or "" for what may be null or left out    the same for a text, which they are
     nothing where null is allowed
     a list or object written as a JSON string        a list written in another way
     one item where a list of them is wanted          "a, b", an item inside of a list of lists
@@ -37,6 +38,8 @@ _EXACT = 2**53
 """Beyond it a float no longer says which whole number was meant."""
 _SEVERAL = re.compile(r"[,;\n、，；|]")
 _EMPTY_WORDS = frozenset(("", "null", "none", "nil", "undefined", "n/a", "[]", "{}"))
+
+_NOTHING = frozenset(("", "null", "none", "undefined"))
 
 Drops = Callable[[str], bool]
 """Whether an argument of this name, which the tool does not have, may be left out."""
@@ -233,13 +236,12 @@ def _object(shape: Shape, value: dict[str, Any], where: str, drops: Drops) -> Me
                 repairs.append(f"{path} is not a parameter and was left out.")
             else:
                 return None
-        elif item is None and not field.required and not field.shape.accepts(None):
-            repairs.append(f"{path}: null was left out{_default_words(field)}.")
-        elif (mended := mend(field.shape, item, path, drops)) is None:
+        elif (mended := mend(field.shape, item, path, drops) or _nothing(field, item, path)) is None:
             return None
         else:
-            result[key] = mended.value
             repairs.extend(mended.repairs)
+            if mended.value is not MISSING:
+                result[key] = mended.value
     for key, field in fields.items():
         if key not in result and field.required:
             if not field.shape.accepts(None):
@@ -247,6 +249,20 @@ def _object(shape: Shape, value: dict[str, Any], where: str, drops: Drops) -> Me
             result[key] = None
             repairs.append(f"{f'{where}.{key}' if where else key} was missing and was taken as null.")
     return Mended(result, tuple(repairs))
+
+
+def _nothing(field: Field, item: Any, path: str) -> Mended | None:
+    """A value that says nothing: null where that is allowed, MISSING where a default takes its place.
+
+    Models that fill in every parameter there is write it as a text (can1357/oh-my-pi#2981).
+    """
+    if item is not None and not (isinstance(item, str) and item.strip().casefold() in _NOTHING):
+        return None
+    if field.shape.accepts(None):
+        return Mended(None, (f"{path}: {show(item)} was read as null.",))
+    if field.required:
+        return None
+    return Mended(MISSING, (f"{path}: {show(item)} was left out{_default_words(field)}.",))
 
 
 def _default_words(field: Field) -> str:

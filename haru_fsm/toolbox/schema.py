@@ -3,14 +3,18 @@
 Gemini's `parametersJsonSchema` knows a subset of JSON Schema, gateways that translate to the older `parameters` field
 know less, and both refuse the whole request for one keyword too many: references beside other keywords, `const`,
 `oneOf`, exclusive bounds, `uniqueItems`. So references are written out (only types that hold themselves keep them),
-and what has an equivalent is put in the other words. What has none is dropped here and still checked by the toolbox.
+and what has an equivalent is put in the other words. What has none is dropped here and still checked by the toolbox: an
+empty text among the words that may be chosen, a pattern that looks around.
 
 Sources: FunctionDeclaration and GenerationConfig.responseJsonSchema in the Gemini API reference; reports of status
-400 such as su-kaka/gcli2api#374 (reference with siblings) and pizza-bot-app/pizza-bot#62 (exclusiveMinimum).
+400 such as su-kaka/gcli2api#374 (reference with siblings), pizza-bot-app/pizza-bot#62 (exclusiveMinimum),
+BerriAI/litellm#14155 (an empty text in an enum), alpacahq/alpaca-mcp-server#12 (no type), and of 500
+pydantic/pydantic-ai#5508 (look-around).
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from haru_fsm.conversation import JSON
@@ -29,6 +33,8 @@ _DROPPED = frozenset(
     )
 )
 _REFERENCE = "#/$defs/"
+_LOOK_AROUND = re.compile(r"\(\?<?[=!]")
+_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
 def for_models(schema: JSON) -> JSON:
@@ -81,6 +87,10 @@ def _reworded(schema: JSON) -> JSON:
     words = dict(schema)
     if "const" in words:
         words["enum"] = [words.pop("const")]
+    if "enum" in words:
+        words |= _choices(words.pop("enum"))
+    if _LOOK_AROUND.search(words.get("pattern", "")):
+        del words["pattern"]
     if "oneOf" in words:
         words["anyOf"] = words.pop("oneOf")
     if words.get("type") == "integer":
@@ -90,6 +100,22 @@ def _reworded(schema: JSON) -> JSON:
     if isinstance(words.get("additionalProperties"), bool):
         del words["additionalProperties"]
     return words
+
+
+def _choices(values: list[Any]) -> JSON:
+    """What may be chosen, each kind of value under its own type."""
+    by_type: dict[str, list[Any]] = {}
+    for value in values:
+        by_type.setdefault(_TYPES.get(type(value), ""), []).append(value)
+    if "" in by_type:  # no kind of value that pydantic writes
+        return {"enum": values}
+    branches = [_choice(name, found) for name, found in by_type.items()]
+    return branches[0] if len(branches) == 1 else {"anyOf": branches}
+
+
+def _choice(name: str, values: list[Any]) -> JSON:
+    named = [value for value in values if value not in ("", None)]
+    return {"type": name, "enum": named} if named else {"type": name}
 
 
 def _reaches(name: str, target: str, definitions: JSON, seen: set[str]) -> bool:

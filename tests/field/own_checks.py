@@ -339,6 +339,12 @@ def _o042c(come: Played) -> None:
     assert "taken out of args" in come.responses(2)[0]["response"]["note"]
 
 
+def _o043a(come: Played) -> None:
+    (declared,) = come.gemini.requests[0]["tools"][0]["functionDeclarations"]
+    assert declared["parametersJsonSchema"]["properties"]["status"]["enum"] == ["배송중"]
+    assert come.stage.log.read("begun", "search_orders") == [{"status": ""}]
+
+
 def _o058e(come: Played) -> None:
     ((_, _, result),) = executed(come.record.steps)
     assert (result.status, result.response) == ("not_done", {"error": "이미 발송된 주문입니다"})
@@ -392,10 +398,12 @@ OWN_CHECKS: dict[str, Check] = CHECKS_BY_NAME | {
     "O012a": _all(_reasons("cut_off"), _never_sent("cancel_order")),
     "O016a": _all(_reasons("answer_blocked"), _never_sent("같은 분은")),
     "O030a": _all(_reasons("empty"), _never_sent("보상은")),
+    "O035a": _ran_with("search_orders", {"status": None, "limit": 5, "since": None, "keyword": ""}),
     "O040a": _ran_with("search_orders", {"filters": {"status": "배송중", "limit": 10}, "tags": ["fragile"]}),
     "O042a": _first_error_says("order_id"),
     "O045a": _ticket_says("get_order"),
     "O049b": _ticket_says("quota"),
+    "O049e": _ticket_says("quota"),
     "O051b": _reasons("server", "server"),
     "O051c": _reasons("unreadable"),
     "O051e": _reasons("server"),

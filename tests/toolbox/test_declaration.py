@@ -21,8 +21,10 @@ from pydantic import BaseModel, Field
 from haru_fsm.errors import ToolError
 from haru_fsm.limits import Limits
 from haru_fsm.toolbox import IdempotencyKey, Secret, Toolbox, Won, tool
+from haru_fsm.toolbox.arguments import Prepared
+from haru_fsm.toolbox.schema import for_models
 from haru_fsm.toolbox.tools import Tool
-from tests.toolbox.strategies import Signature, signatures
+from tests.toolbox.strategies import Signature, signatures, tool_of
 
 # What Gemini's `parametersJsonSchema` documents (GenerationConfig.responseJsonSchema lists the keywords), and besides
 # those the bounds and patterns that it takes without enforcing them.
@@ -172,6 +174,44 @@ def test_so_does_every_schema(signature: Signature) -> None:
     schema = signature.tool.declaration.parameters
     assert set(keywords(schema)) <= ACCEPTED
     assert references_stand_alone(schema)
+
+
+class Gift(Enum):
+    NONE = ""
+    CARD = "카드"
+
+
+@pytest.mark.parametrize(
+    ("hint", "schema"),
+    [
+        (Literal["", "a"], {"type": "string", "enum": ["a"]}),
+        (Literal[""], {"type": "string"}),
+        (Gift, {"type": "string", "enum": ["카드"]}),
+        (Literal["a", None], {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
+        (Literal["a", 1], {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "integer", "enum": [1]}]}),
+        (list[Literal["", "a"]], {"type": "array", "items": {"type": "string", "enum": ["a"]}}),
+        (Level, {"type": "integer", "enum": [1, 2]}),
+    ],
+    ids=str,
+)
+def test_what_may_be_chosen_has_one_type_and_is_no_empty_text(hint: Any, schema: Any) -> None:
+    declared = tool_of({"p": hint})
+    assert declared.declaration.parameters is not None
+    assert declared.declaration.parameters["properties"]["p"] == schema
+
+
+def test_what_is_not_declared_may_be_sent_all_the_same() -> None:
+    prepared = tool_of({"p": Literal["", "a"]}).prepare({"p": ""})
+    assert isinstance(prepared, Prepared)
+    assert prepared.arguments == {"p": ""}
+
+
+def test_a_pattern_that_looks_around_is_not_sent() -> None:
+    """As pydantic writes one for Decimal; constrained sampling of models knows none."""
+    schema = {"properties": {"a": {"type": "string", "pattern": r"^(?!^[-+.]*$)[+-]?0*\d*\.?\d*$"}}}
+    assert for_models(schema) == {"properties": {"a": {"type": "string"}}}
+    for pattern in (r"^HR\d+$", r"(?P<a>x)", r"(?:x|=)", "(!)"):
+        assert for_models({"pattern": pattern}) == {"pattern": pattern}
 
 
 def test_no_parameters_are_no_schema() -> None:
@@ -359,6 +399,11 @@ def no_json(callback: Callable[[], int]) -> str:
     return ""
 
 
+def looks_around(order_id: Annotated[str, Field(pattern=r"^(?!x)HR\d+$")]) -> str:
+    """A pattern for which pydantic has no engine."""
+    return order_id
+
+
 def no_schema(connection: re.Scanner) -> str:  # type: ignore[name-defined]
     """Doc."""
     return ""
@@ -385,6 +430,7 @@ def open_secret(token: Annotated[str, Secret]) -> str:
         (positional, "parameter order_id is positional-only"),
         (unknown_type, "parameter order: its type hint 'Nowhere' cannot be understood"),
         (no_json, "parameter callback has a type that cannot be declared"),
+        (looks_around, "parameter order_id has a type that cannot be declared"),
         (no_schema, "parameter connection has a type that cannot be declared"),
         (field_default, "parameter limit has a pydantic Field as its default"),
         (open_secret, "parameter token is a Secret"),

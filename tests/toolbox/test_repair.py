@@ -238,6 +238,29 @@ def test_not_certain(hint: Any, sent: Any) -> None:
     assert "p" in prepared.error
 
 
+@pytest.mark.parametrize("nothing", [None, "", " ", "null", "None", "undefined"])
+@pytest.mark.parametrize("hint", [int, Grade, Reason, OrderId, date, list[str], bool, Address])
+def test_what_says_nothing_is_left_out_or_null(hint: Any, nothing: str | None) -> None:
+    optional = tool_of({"p": hint, "q": int}, optional=frozenset("p")).prepare({"p": nothing, "q": 3})
+    assert isinstance(optional, Prepared), optional
+    assert optional.arguments == {"q": 3}
+    assert len(optional.repairs) == 1
+    nullable = tool_of({"p": hint | None}).prepare({"p": nothing})
+    assert isinstance(nullable, Prepared), nullable
+    assert nullable.arguments == {"p": None}
+    assert isinstance(tool_of({"p": hint}).prepare({"p": nothing}), Refused)
+
+
+@pytest.mark.parametrize("word", ["", "null", "none"])
+def test_a_text_that_may_be_says_what_it_says(word: str) -> None:
+    for hint in (str, str | None, Literal["", "null", "none"], Literal["", "null", "none"] | None):
+        prepared = tool_of({"p": hint}, optional=frozenset("p")).prepare({"p": word})
+        assert isinstance(prepared, Prepared)
+        assert prepared.arguments == {"p": word}
+        assert prepared.repairs == ()
+    assert isinstance(tool_of({"p": int}, optional=frozenset("p")).prepare({"p": "전체"}), Refused)
+
+
 def test_any_string_is_valid_where_a_string_is_wanted() -> None:
     for text in ("", " 3 ", "null", '{"a": 1}', "true", "각", "a\x00b", "👍🏽"):
         prepared = tool_of({"p": str}).prepare({"p": text})
