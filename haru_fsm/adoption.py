@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import dropwhile, groupby
 from typing import Any
 
+from haru_fsm.chat_messages import as_content, instructs
 from haru_fsm.conversation import JSON
 from haru_fsm.errors import SettingsError
 from haru_fsm.json_safe import json_safe
@@ -34,8 +35,9 @@ MODEL_ROLES = ("model", "assistant")
 def repaired(contents: object) -> tuple[tuple[JSON, ...], tuple[str, ...]]:
     """Valid contents in the Gemini REST form, and what was mended to get them.
 
-    `contents` are dictionaries in REST or Python spelling, texts (of the user), or objects with `model_dump`
-    (google-genai's Content). Raises SettingsError for what is no list of them.
+    `contents` are dictionaries in REST or Python spelling, texts (of the user), objects with `model_dump`
+    (google-genai's Content), or messages of chat completions (`chat_messages.py`). Raises SettingsError for what is no
+    list of them. Instructions at the beginning are left out: the app has its own.
     """
     if not isinstance(contents, Iterable) or isinstance(contents, str | bytes | Mapping):
         raise SettingsError(
@@ -43,7 +45,12 @@ def repaired(contents: object) -> tuple[tuple[JSON, ...], tuple[str, ...]]:
             "each with a role and parts."
         )
     repairs: dict[str, None] = {}
-    turns = [turn for number, content in enumerate(contents) for turn in _turns(number, content, repairs)]
+    plain = list(map(_plain, contents))
+    spoken = list(dropwhile(instructs, plain))
+    if len(spoken) < len(plain):
+        repairs["instructions at the beginning were left out: the app has its own"] = None
+    first = len(plain) - len(spoken)
+    turns = [turn for number, content in enumerate(spoken, first) for turn in _turns(number, content, repairs)]
     return tuple(paired(turns, repairs)), tuple(repairs)
 
 
@@ -59,13 +66,13 @@ def _kind(value: object) -> str:
 
 def _turns(number: int, content: Any, repairs: dict[str, None]) -> Iterator[JSON]:
     """One content in REST spelling, of the user or of the model; responses are turns of their own, and the user's."""
-    content = _plain(content)
     if isinstance(content, str):
         content = {"role": "user", "parts": [content]}
     if not isinstance(content, Mapping):
         repairs[f"content {number} is {_kind(content)} and was left out"] = None
         return
-    parts = content.get("parts") or content.get("content") or []
+    content = as_content(content, repairs)
+    parts = content.get("parts") or []
     spelled = [_part(part, repairs) for part in (parts if isinstance(parts, list | tuple) else [parts])]
     role = _role(content.get("role"), repairs)
     kept = [part for part in spelled if _has_data(part)]
@@ -114,6 +121,8 @@ def _part(part: Any, repairs: dict[str, None]) -> JSON:
         spelled["text"] = str(spelled["text"])
     if "functionCall" in spelled:
         spelled["functionCall"] = _call(spelled["functionCall"])
+    if "functionResponse" in spelled:
+        spelled["functionResponse"] = _named(spelled["functionResponse"])
     safe: JSON = json_safe(spelled)
     return safe
 
@@ -125,12 +134,16 @@ def _on_the_wire(value: Any) -> Any:
 
 def _call(call: Mapping[str, Any]) -> JSON:
     """A call as the API wants it: with a name, and with an object as arguments where there are any."""
-    named = {key: value for key, value in call.items() if value is not None}
+    named = _named(call)
     if not isinstance(named.get("args", {}), dict):
         named["args"] = {}
-    if "id" in named:
-        named["id"] = str(named["id"])
-    return {**named, "name": str(named.get("name") or "unknown")}
+    return {**named, "name": named.get("name") or "unknown"}
+
+
+def _named(part: Mapping[str, Any]) -> JSON:
+    """A call or a response with texts for its name and its id, by which they find each other."""
+    told = {key: value for key, value in part.items() if value is not None}
+    return told | {key: str(told[key]) for key in ("name", "id") if key in told}
 
 
 def _has_data(part: Mapping[str, Any]) -> bool:

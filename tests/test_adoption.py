@@ -95,6 +95,21 @@ def test_what_is_no_list_of_turns_is_refused_by_name(checkpoint: object) -> None
         repaired(checkpoint)
 
 
+def test_names_and_ids_that_are_no_texts_still_find_each_other() -> None:
+    called = {
+        "role": "model",
+        "parts": [{"functionCall": {"name": "f", "id": 1}}, {"functionCall": {"name": 3, "id": 2}}],
+    }
+    answers = [
+        {"functionResponse": {"name": name, "id": id_, "response": {"r": id_}}} for name, id_ in ((["f"], 2), ("f", 1))
+    ]
+    found, _ = responses_of([USER, called, {"role": "tool", "parts": answers}])
+    assert found == [
+        {"name": "f", "id": "1", "response": {"r": 1}},
+        {"name": "3", "id": "2", "response": {"r": 2}},
+    ]
+
+
 def test_what_is_no_turn_and_no_part_is_left_out_and_said() -> None:
     mended, repairs = repaired(
         [None, {"parts": [3, {"functionCall": "f"}, {"text": "안녕", "thoughtSignature": "?"}]}, "네"]

@@ -81,7 +81,7 @@ def read_body(body: object, request: JSON | None = None) -> Reply:
 def _read(choice: JSON, usage: Usage) -> Reply:
     message = as_dict(choice.get("message"))
     finish = as_text(choice.get("finish_reason")).lower()
-    found = _parts(message)
+    found = message_parts(message)
     if finish not in COMPLETE:
         reason = found.stopped(PROBLEMS.get(finish, FailureReason.UNKNOWN_FINISH))
         return Problem(reason, _told(message, finish), finish, wanted=found.wanted, usage=usage)
@@ -106,7 +106,7 @@ def _refusal(message: JSON) -> str:
     return as_text(message.get("refusal")).strip() or "".join(as_text(part.get("refusal")) for part in parts)
 
 
-def _parts(message: JSON) -> Parts:
+def message_parts(message: JSON) -> Parts:
     """The message as parts. What it says of its reasoning is left out: it belongs to this one reply."""
     found = Parts()
     if text := delta_text(message.get("content")):

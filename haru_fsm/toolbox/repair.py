@@ -252,7 +252,7 @@ def _object(shape: Shape, value: dict[str, Any], where: str, drops: Drops) -> Me
 
 
 def _nothing(field: Field, item: Any, path: str) -> Mended | None:
-    """A value that says nothing: null where that is allowed, MISSING where a default takes its place.
+    """A value that says nothing: null where that is allowed, else MISSING, and so a default, if there is one.
 
     Models that fill in every parameter there is write it as a text (can1357/oh-my-pi#2981).
     """
@@ -260,8 +260,6 @@ def _nothing(field: Field, item: Any, path: str) -> Mended | None:
         return None
     if field.shape.accepts(None):
         return Mended(None, (f"{path}: {show(item)} was read as null.",))
-    if field.required:
-        return None
     return Mended(MISSING, (f"{path}: {show(item)} was left out{_default_words(field)}.",))
 
 

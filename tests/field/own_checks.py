@@ -339,6 +339,13 @@ def _o042c(come: Played) -> None:
     assert "taken out of args" in come.responses(2)[0]["response"]["note"]
 
 
+def _o024a(come: Played) -> None:
+    said = [list(part) for content in come.contents(1) for part in content["parts"]]
+    assert said == [["text"], ["functionCall", "thoughtSignature"], ["functionResponse"], ["text"], ["text"]]
+    assert come.responses(1)[0]["response"] == {"status": "배송중"}
+    assert "another shop" not in json.dumps(come.contents(1))
+
+
 def _o043a(come: Played) -> None:
     (declared,) = come.gemini.requests[0]["tools"][0]["functionDeclarations"]
     assert declared["parametersJsonSchema"]["properties"]["status"]["enum"] == ["배송중"]

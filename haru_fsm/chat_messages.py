@@ -1,0 +1,86 @@
+"""Messages of chat completions as contents: what most loops keep their history in that were not written for Gemini.
+
+    OpenAI       calls in `tool_calls`, their arguments a text; a message of the role `tool` for each result
+    Anthropic    parts with a `type`: `tool_use` where the model speaks, `tool_result` where the user does
+    LangChain    `type` in the place of a role: `human`, `ai`, `tool`; calls with `args`
+
+Read as a content, such a message would lose its calls, and what a tool has said would become the customer's own words.
+Nothing is mended here; that is for `adoption.py`, which also leaves out what nobody can read. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from haru_fsm.models.gemini_signatures import unsigned
+from haru_fsm.models.openai_reading import message_parts
+from haru_fsm.models.replies import as_dict, as_list, as_text
+
+_ROLES = {"human": "user", "ai": "assistant"}
+_TEXTS = ("text", "input_text", "output_text", "refusal")
+_INSTRUCTIONS = ("system", "developer")
+
+
+def instructs(message: Any) -> bool:
+    """Whether a message is no part of the conversation, but says how it is to be held."""
+    return isinstance(message, Mapping) and _role(message) in _INSTRUCTIONS
+
+
+def as_content(message: Mapping[str, Any], repairs: dict[str, None]) -> Mapping[str, Any]:
+    """The message as a content; what is one already, or is something else, as it is. `repairs` gets a line for what no
+    content can hold."""
+    if message.get("parts") or not message.keys() & {"content", "tool_calls", "function_call"}:
+        return message
+    if _role(message) in ("tool", "function"):
+        return {"role": "user", "parts": [_result(message, message.get("tool_call_id"))]}
+    return {"role": _role(message), "parts": [*_said(message.get("content"), repairs), *_calls(message)]}
+
+
+def _role(message: Mapping[str, Any]) -> Any:
+    role = message.get("role") or message.get("type")
+    return _ROLES.get(role, role) if isinstance(role, str) else role
+
+
+def _said(content: Any, repairs: dict[str, None]) -> Iterator[Any]:
+    """The parts of a message's content: a text, or a list of parts of many types."""
+    called = False
+    for item in content if isinstance(content, list | tuple) else [content]:
+        kind = item.get("type") if isinstance(item, Mapping) else None
+        if kind in _TEXTS:
+            yield {"text": as_text(item.get("text") or item.get("refusal"))}
+        elif kind == "tool_use":
+            call = {"functionCall": {"name": item.get("name"), "id": item.get("id"), "args": item.get("input")}}
+            yield call if called else unsigned(call)  # only the first call of a turn has to be signed
+            called = True
+        elif kind == "tool_result":
+            yield _result(item, item.get("tool_use_id"))
+        elif kind is not None:
+            repairs[f"a part of the type {kind!r} was left out"] = None
+        elif item is not None:
+            yield item  # a text, or a part as Gemini has them
+
+
+def _calls(message: Mapping[str, Any]) -> list[Any]:
+    """The calls of a message, as they stand beside its content."""
+    calls = [
+        {**call, "arguments": call["args"]} if "args" in call else call
+        for call in map(as_dict, as_list(message.get("tool_calls")))
+    ]
+    return message_parts({"tool_calls": calls, "function_call": message.get("function_call")}).parts
+
+
+def _result(message: Mapping[str, Any], call_id: Any) -> dict[str, Any]:
+    """What a tool has said. Messages mostly name the call alone, and `pairing.py` knows whose it was."""
+    answer = {"name": message.get("name") or call_id, "response": _response(message.get("content"))}
+    return {"functionResponse": answer if call_id is None else {**answer, "id": call_id}}
+
+
+def _response(content: Any) -> dict[str, Any]:
+    text = "".join(as_text(as_dict(item).get("text")) for item in content) if isinstance(content, list) else content
+    try:
+        said = json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        said = text
+    return said if isinstance(said, dict) else {"result": said}

@@ -1,0 +1,160 @@
+"""Histories of loops that were not written for Gemini: calls stay calls, results are nobody's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from haru_fsm.adoption import repaired
+from haru_fsm.conversation import JSON
+from haru_fsm.errors import SettingsError
+from haru_fsm.models.gemini_signatures import UNSIGNED
+from haru_fsm.testing.strict import check_contents
+
+NEXT = {"role": "user", "parts": [{"text": "다음 질문"}]}
+
+
+def _call(order: str, id_: str, **more: str) -> JSON:
+    return {"functionCall": {"name": "get_order", "id": id_, "args": {"order_id": order}}, **more}
+
+
+def _answer(id_: str, **said: Any) -> JSON:
+    return {"functionResponse": {"name": "get_order", "id": id_, "response": said}}
+
+
+WHOLE = (
+    {"role": "user", "parts": [{"text": "두 주문 어디예요?"}]},
+    {
+        "role": "model",
+        "parts": [{"text": "볼게요."}, _call("HR1", "c1", thoughtSignature=UNSIGNED), _call("HR2", "c2")],
+    },
+    {"role": "user", "parts": [_answer("c1", status="배송중"), _answer("c2", result="없음")]},
+    {"role": "model", "parts": [{"text": "하나는 배송중입니다."}]},
+)
+
+OPENAI: list[JSON] = [
+    {"role": "system", "content": "You are helpful."},
+    {"role": "user", "content": "두 주문 어디예요?"},
+    {
+        "role": "assistant",
+        "content": "볼게요.",
+        "tool_calls": [
+            {
+                "id": id_,
+                "type": "function",
+                "function": {"name": "get_order", "arguments": f'{{"order_id": "{order}"}}'},
+            }
+            for id_, order in (("c1", "HR1"), ("c2", "HR2"))
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": '{"status": "배송중"}'},
+    {"role": "tool", "tool_call_id": "c2", "content": "없음"},
+    {"role": "assistant", "content": [{"type": "text", "text": "하나는 배송중입니다."}]},
+]
+ANTHROPIC: list[JSON] = [
+    {"role": "user", "content": "두 주문 어디예요?"},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "...", "signature": "x"},
+            {"type": "text", "text": "볼게요."},
+            {"type": "tool_use", "id": "c1", "name": "get_order", "input": {"order_id": "HR1"}},
+            {"type": "tool_use", "id": "c2", "name": "get_order", "input": {"order_id": "HR2"}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "c2", "content": [{"type": "text", "text": "없음"}]},
+            {"type": "tool_result", "tool_use_id": "c1", "content": '{"status": "배송중"}'},
+        ],
+    },
+    {"role": "assistant", "content": "하나는 배송중입니다."},
+]
+LANGCHAIN: list[JSON] = [
+    {"type": "system", "content": "You are helpful."},
+    {"type": "human", "content": "두 주문 어디예요?"},
+    {
+        "type": "ai",
+        "content": "볼게요.",
+        "tool_calls": [
+            {"name": "get_order", "args": {"order_id": "HR1"}, "id": "c1", "type": "tool_call"},
+            {"name": "get_order", "args": {"order_id": "HR2"}, "id": "c2", "type": "tool_call"},
+        ],
+    },
+    {"type": "tool", "tool_call_id": "c1", "name": "get_order", "content": '{"status": "배송중"}'},
+    {"type": "tool", "tool_call_id": "c2", "name": "get_order", "content": "없음"},
+    {"type": "ai", "content": "하나는 배송중입니다.", "tool_calls": []},
+]
+
+
+@pytest.mark.parametrize("history", [OPENAI, ANTHROPIC, LANGCHAIN], ids=["openai", "anthropic", "langchain"])
+def test_calls_stay_calls_and_results_stay_results(history: list[JSON]) -> None:
+    mended, _ = repaired(history)
+    assert mended == WHOLE
+    assert check_contents([*mended, NEXT]) == []
+
+
+def test_what_no_content_can_hold_is_said() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "https://shop.example/a.png"}}
+    mended, repairs = repaired(
+        [*OPENAI[:1], {"role": "user", "content": [picture, {"type": "text", "text": "이거요"}]}]
+    )
+    assert mended == ({"role": "user", "parts": [{"text": "이거요"}]},)
+    assert set(repairs) == {
+        "instructions at the beginning were left out: the app has its own",
+        "a part of the type 'image_url' was left out",
+    }
+
+
+def test_instructions_in_the_middle_are_kept_for_loops_put_results_there() -> None:
+    mended, _ = repaired([{"role": "user", "content": "a"}, {"role": "system", "content": "result: 3"}])
+    assert [turn["parts"] for turn in mended] == [[{"text": "a"}], [{"text": "result: 3"}]]
+
+
+def test_the_older_function_call() -> None:
+    call = {"name": "get_order", "arguments": '{"order_id": "HR1"}'}
+    mended, _ = repaired(
+        [
+            {"role": "user", "content": "a"},
+            {"role": "assistant", "content": None, "function_call": call},
+            {"role": "function", "name": "get_order", "content": "3"},
+        ]
+    )
+    assert mended[1]["parts"][0]["functionCall"] == {"name": "get_order", "args": {"order_id": "HR1"}}
+    assert mended[2]["parts"] == [{"functionResponse": {"name": "get_order", "response": {"result": 3}}}]
+
+
+odd = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.sampled_from(["", "text", "tool_use", "{}", "[1", "c1"])),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(
+                ["type", "text", "content", "tool_calls", "function_call", "function", "arguments", "args", "name", "id",
+                 "tool_call_id", "tool_use_id", "input"]
+            ),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=10,
+)  # fmt: skip
+messages = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool", "function", "system", "human", "ai", None])},
+    optional={"content": odd, "tool_calls": odd, "function_call": odd, "tool_call_id": odd, "type": odd, "name": odd},
+)
+
+
+@given(st.lists(messages, max_size=6))
+@settings(max_examples=400, deadline=None)
+def test_whatever_messages_hold_becomes_valid(history: list[JSON]) -> None:
+    try:
+        mended, _ = repaired(history)
+    except SettingsError:
+        return
+    assert check_contents([*mended, NEXT]) == []
+    assert repaired(mended) == (mended, ())
