@@ -3,11 +3,11 @@
 A thinking model marks its thoughts (`thought: true`), mostly. Seen in the field without any mark: a text that begins
 with "THOUGHT:" (googleapis/python-genai#2121), one whose first line is the bare word "thought" (recorded with
 gemini-2.5-flash, see `shared/data/gemini_http.jsonl.gz`), tags such as <think>...</think> from models behind
-gateways, and the channels of gpt-oss, of which only the final one is for people (ggml-org/llama.cpp#15181). The marks
-that end a turn (`<|im_end|>`) go with them, and what an answer is wrapped in (`wrappings.py`). Where the thought ends
-is certain with a closing tag, a label ("Answer:") or a part of its own; else it is taken to end at the first blank
-line, and where a later paragraph is in Korean and the thought was not, only there. What is left may be nothing: then
-the reply was no answer.
+gateways (and in the marks that some of these have instead: RooCodeInc/Roo-Code#8522), and the channels of gpt-oss, of
+which only the final one is for people (ggml-org/llama.cpp#15181). The marks of turns go with them (`turn_marks.py`),
+and what an answer is wrapped in (`wrappings.py`). Where the thought ends is certain with a closing tag, a label
+("Answer:") or a part of its own; else it is taken to end at the first blank line, and where a later paragraph is in
+Korean and the thought was not, only there. What is left may be nothing: then the reply was no answer.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from haru_fsm.models.turn_marks import MARK, own_turn
 from haru_fsm.models.wrappings import BEGINNING, LABELS, unwrapped
 
-_TAG = r"(?:think(?:ing)?|thoughts?|reasoning)"
+_TAG = r"(?:think(?:ing)?|thoughts?|reasoning|(?:reasoning_)?scratchpad)"
 _GAP = r"\s{0,4}"
 """Blanks within a tag; without a bound a `<` before thousands of them takes minutes to look at."""
 _TAGGED = re.compile(rf"<{_GAP}{_TAG}{_GAP}>.*?(?:<{_GAP}/{_GAP}{_TAG}{_GAP}>\s*|\Z)", re.IGNORECASE | re.DOTALL)
 _STRAY_CLOSING = re.compile(rf"\A.*<{_GAP}/{_GAP}{_TAG}{_GAP}>\s*", re.IGNORECASE | re.DOTALL)
-_OPENING = re.compile(rf"<{_GAP}/?{_GAP}{_TAG}{_GAP}>", re.IGNORECASE)
-_MAYBE_OPENING = re.compile(r"<[\s/a-z_]{0,16}\Z", re.IGNORECASE)
+_OPENING = re.compile(rf"<{_GAP}/?{_GAP}(?:{_TAG}|seed:think){_GAP}>", re.IGNORECASE)
+_MAYBE_OPENING = re.compile(r"(?:<[\s/a-z_:]{0,24}|\[[think]{0,5})\Z", re.IGNORECASE)
 
 _CHANNEL = re.compile(
     r"(?:<\|start\|>[^<]*)?<\|channel\|>(?!\s*final\b)[^<]*(?:<\|constrain\|>[^<]*)?"
@@ -31,12 +32,15 @@ _CHANNEL = re.compile(
     re.DOTALL,
 )
 _FINAL = re.compile(r"(?:<\|start\|>[^<]*)?<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?(?:<\|message\|>)?")
-_ENDS = (
-    *(f"<|{word}|>" for word in ("im_end", "endoftext", "eot_id", "eom_id", "end", "return", "call")),
-    "<end_of_turn>",
-    "</s>",
+
+_FOREIGN = (
+    (re.compile(r"\[THINK\]((?:(?!\[THINK\]).)*?)\[/THINK\]", re.DOTALL), r"<think>\1</think>"),
+    (re.compile(r"◁think▷|<seed:think>|<\|(?:START_THINKING|begin_of_thought)\|>"), "<think>"),
+    (re.compile(r"◁/think▷|</seed:think>|<\|(?:END_THINKING|end_of_thought)\|>"), "</think>"),
 )
-_MARK = re.compile(r"<\||<end_of_turn>|</s>")
+"""What Magistral, Kimi, Seed, Command A and others write in the place of a tag. A word in square brackets is a thought
+only where it is closed: shops write brands in them."""
+_FOREIGN_OPENING = re.compile(r"\[THINK\]|◁")
 
 _LABELLED = re.compile(
     r"\A[\s*_#>]*(?:(?:thoughts?|thinking|생각)[\s*_]*[:\uff1a]|thoughts?[*_]*[ \t]*\r?\n)", re.IGNORECASE
@@ -53,11 +57,20 @@ _HANGUL = re.compile("[가-힣]")
 
 def without_thoughts(texts: Sequence[str]) -> str | None:
     """What may be shown of an answer that came in these texts, one a part; None where nothing had leaked."""
-    shown = _once(texts)
+    text = "".join(texts)
+    tagged = _in_tags(text)
+    shown = _once(texts if tagged == text else [tagged])
     rest = shown
     while rest is not None:  # what was behind one thought may be another; each time less is left
         shown, rest = rest, _once([rest])
     return shown
+
+
+def _in_tags(text: str) -> str:
+    """The text with thoughts in tags, whatever marks were around them."""
+    for marks, tag in _FOREIGN:
+        text = marks.sub(tag, text)
+    return text
 
 
 def _once(texts: Sequence[str]) -> str | None:
@@ -68,24 +81,10 @@ def _once(texts: Sequence[str]) -> str | None:
         return _STRAY_CLOSING.sub("", _TAGGED.sub("", text)).lstrip()
     if (inner := unwrapped(text)) is not None:
         return inner
-    if _MARK.search(text):
-        shown = _without_ends(_FINAL.sub("", _CHANNEL.sub("", text)))
+    if MARK.search(text):
+        shown = own_turn(_FINAL.sub("", _CHANNEL.sub("", text)))
         return shown if shown != text else None
     return None
-
-
-def _without_ends(text: str) -> str:
-    """The text without the marks behind it that end a turn."""
-    ends = [mark for mark in _ENDS if mark != "</s>" or "<s>" not in text]  # struck through, as an old price
-    end = last = len(text)
-    while last:
-        if text[last - 1].isspace():
-            last -= 1
-        elif mark := next((each for each in ends if text.endswith(each, 0, last)), None):
-            end = last = last - len(mark)
-        else:
-            break
-    return text[:end]
 
 
 def _after_label(texts: Sequence[str]) -> str:
@@ -109,7 +108,7 @@ def certain(text: str) -> str:
     """
     if _LABELLED.match(text) or BEGINNING.match(text) or _may_become_label(text):
         return ""
-    found = (pattern.search(text) for pattern in (_OPENING, _MARK, _MAYBE_OPENING))
+    found = (pattern.search(text) for pattern in (_OPENING, MARK, _FOREIGN_OPENING, _MAYBE_OPENING))
     return text[: min((tag.start() for tag in found if tag), default=len(text))]
 
 

@@ -1,12 +1,14 @@
 """Calls that a model has written into the text of its answer instead of making them. Pure.
 
 Seen in the field: python as Gemini runs it inside (`print(default_api.get_order(...))`, a block of `tool_code`, or a
-text that is one python call and nothing else), or what it makes up that came of it (`tool_outputs`), the form of ReAct
-that was there before models had calls (langgenius/dify#2627), a JSON object with a name and arguments, such an object
-in a code block or a tag (Gitlawb/openclaude#1212, Sophomoresty/gemini-web2api#42), and the marks in which models behind
-gateways write calls when their server does not read them (vllm-project/vllm#35906 and others): Mistral's, Llama's,
-DeepSeek's, Kimi's, Claude's, gpt-oss's; Gemini 3 has some of its own (can1357/oh-my-pi#92). Nobody has run them, and no
-customer should read them. A JSON object with anything else in it is an answer.
+text that is one python call and nothing else), its own words for a call (`call:default_api:get_order{...}`,
+NousResearch/hermes-agent#74771), and what it makes up that came of one (`tool_outputs`, or in a tag like
+`<tool_result>`, 666ghj/MiroFish#542); the form of ReAct that was there before models had calls (langgenius/dify#2627),
+a JSON object with a name and arguments, such an object in a code block or a tag (Gitlawb/openclaude#1212,
+Sophomoresty/gemini-web2api#42), and the marks in which models behind gateways write calls when their server does not
+read them (vllm-project/vllm#35906 and others): Mistral's, Llama's, DeepSeek's, Kimi's, Claude's, gpt-oss's; Gemini 3
+has some of its own (can1357/oh-my-pi#92). Nobody has run them, and no customer should read them. A JSON object with
+anything else in it is an answer.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-_PYTHON = re.compile(r"(?:\A|```)\s*tool_(?:code|outputs?)\b|\bdefault_api\.\w+\s*\(")
+_PYTHON = re.compile(r"(?:\A|```)\s*tool_(?:code|outputs?)\b|\bdefault_api[.:]\w[\w ]{0,63}[({]")
 _BARE = re.compile(r"(?:[a-z]\w*\.)*([a-z]\w*)\((.*)\)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _REACT = re.compile(
     r"^[ \t*_]*Action[ \t*_]*:[ \t*_`]*"
@@ -24,7 +26,11 @@ _REACT = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _BY_NAME = re.compile(r"\s*[a-z_]\w*\s*=", re.IGNORECASE | re.ASCII)
-_TAGGED = re.compile(r"<\s*(?:tool_calls?|function_calls?|tool_use)(?:\s[^<>]*)?>", re.IGNORECASE)
+_TAGGED = re.compile(
+    r"<\s*(?:tool_calls?|function_calls?|start_function_call|tool_use|tool_code"
+    r"|(?:tool|function)_(?:results?|responses?|outputs?))(?:\s[^<>]*)?>",
+    re.IGNORECASE,
+)
 _MARKED = re.compile(
     r"\[TOOL_(?:CALLS|REQUEST)\]"  # Mistral, LM Studio
     r"|<\|python_tag\|>|<function\s*=\s*[\w.-]+\s*>"  # Llama, Qwen

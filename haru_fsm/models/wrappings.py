@@ -1,4 +1,5 @@
-"""What an answer is wrapped in where a program was to read it: a label, a tag, a JSON object that holds nothing else.
+"""What an answer is wrapped in where a program was to read it: a label, a tag, a block of Markdown, a JSON object that
+holds nothing else.
 
 Models know the forms of frameworks ("Final Answer: ...", `<answer>...</answer>`, `{"response": "..."}`) and use them
 where nobody has asked for them. The customer reads what is inside. Anything beside it, and it is no wrapping. Pure.
@@ -13,6 +14,9 @@ LABELS = ("final answer", "finalanswer", "최종 답변")
 _TAGS = "answer|response|final_answer"
 _LABEL = re.compile(rf"\A[\s*_#>]*(?:{'|'.join(LABELS)})[\s*_]*[:\uff1a][\s*_]*", re.IGNORECASE)
 _TAG = re.compile(rf"\A\s*<({_TAGS})>((?:(?!</?\1>).)*)</\1>\s*\Z", re.IGNORECASE | re.DOTALL)
+_BLOCK = re.compile(
+    r"\A\s*```(?:markdown|md|text|txt|plaintext)[ \t]*\r?\n((?:(?!```).)*)```\s*\Z", re.IGNORECASE | re.DOTALL
+)
 _OBJECT = re.compile(r"(?:```\w*[ \t]*\r?\n\s*)?(\{.*\})\s*(?:```)?", re.DOTALL)
 _KEYS = ("answer", "response", "reply", "message", "text", "output", "content", "final_answer", "result")
 
@@ -26,6 +30,8 @@ def unwrapped(text: str) -> str | None:
         return text[label.end() :]
     if tag := _TAG.match(text):
         return tag[2].strip()
+    if block := _BLOCK.match(text):
+        return block[1].strip()
     boxed = _OBJECT.fullmatch(text.strip())
     return _only_text(boxed[1]) if boxed is not None else None
 

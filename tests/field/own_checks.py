@@ -400,6 +400,7 @@ OWN_CHECKS: dict[str, Check] = CHECKS_BY_NAME | {
     "O006d": _reasons("malformed_call", "malformed_call"),
     "O006f": _never_sent("배송완료"),
     "O006g": _all(_reasons("malformed_call"), _never_sent("배송완료")),
+    "O006h": _all(_reasons("malformed_call", "malformed_call"), _never_sent("default_api")),
     "O010b": _first_error_says("cancelOrder", "cancel_order"),
     "O010c": _reasons("malformed_call", "malformed_call"),
     "O012a": _all(_reasons("cut_off"), _never_sent("cancel_order")),

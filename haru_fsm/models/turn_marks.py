@@ -1,0 +1,45 @@
+"""Marks of turns in the text of an answer: where the model's own turn ends, and what was made up behind it. Pure.
+
+A server that does not know a model's template leaves its marks in the text, and a model that is not stopped at them
+goes on with what the customer might say next, and with its own answer to that (SWE-agent/mini-swe-agent#581,
+FoundationAgents/MetaGPT#1603). The customer reads the first turn, without marks.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BEGINS = r"<\|im_start\|>|<start_of_turn>|<\|start_header_id\|>"
+_ENDS = r"<\|(?:im_end|endoftext|eot_id|eom_id)\|>|<end_of_turn>|<eos>"
+_BEFORE = re.compile(
+    rf"(?:(?:(?:{_BEGINS})\s*(?:assistant|model)\b(?:<\|end_header_id\|>)?|<\|assistant\|>|<bos>|{_ENDS})\s*)+"
+)
+_NEXT = re.compile(rf"{_BEGINS}|{_ENDS}|<\|(?:user|assistant|system)\|>")
+_BEHIND = ("<|end|>", "<|return|>", "<|call|>", "</s>")
+"""Marks that may also stand within an answer, and end it only where nothing else follows."""
+
+MARK = re.compile(rf"<\||{_BEGINS}|{_ENDS}|<bos>|</s>")
+"""Where one of these marks may begin."""
+
+
+def own_turn(text: str) -> str:
+    """The text of the model's first turn, without the marks around it; a text without marks as it is."""
+    begun = _BEFORE.match(text.lstrip())
+    turn = text.lstrip()[begun.end() :] if begun else text
+    if behind := _NEXT.search(turn):
+        turn = turn[: behind.start()].rstrip()
+    return _without_ends(turn)
+
+
+def _without_ends(text: str) -> str:
+    """The text without the marks behind it that end a turn."""
+    ends = [mark for mark in _BEHIND if mark != "</s>" or "<s>" not in text]  # struck through, as an old price
+    end = last = len(text)
+    while last:
+        if text[last - 1].isspace():
+            last -= 1
+        elif mark := next((each for each in ends if text.endswith(each, 0, last)), None):
+            end = last = last - len(mark)
+        else:
+            break
+    return text[:end]
