@@ -11,6 +11,7 @@ from haru_fsm.models.leaks import without_thoughts
 from haru_fsm.models.repeating import is_repeating
 from haru_fsm.models.replies import Problem, Reply, Usable, said
 from haru_fsm.models.spoken_calls import is_spoken_call
+from haru_fsm.models.turn_marks import without_made_up_turns
 from haru_fsm.visible import is_blank
 
 
@@ -52,6 +53,7 @@ class Parts:
 
 def meaning(found: Parts, finish: str | None, usage: Usage) -> Reply:
     """What the parts of a complete reply come to: calls, an answer, or neither."""
+    found.parts = without_made_up_turns(found.parts)
     content: JSON = {"role": "model", "parts": found.parts}
     shown = without_thoughts(found.texts)
     if found.calls:

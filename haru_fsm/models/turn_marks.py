@@ -2,12 +2,16 @@
 
 A server that does not know a model's template leaves its marks in the text, and a model that is not stopped at them
 goes on with what the customer might say next, and with its own answer to that (SWE-agent/mini-swe-agent#581,
-FoundationAgents/MetaGPT#1603). The customer reads the first turn, without marks.
+FoundationAgents/MetaGPT#1603). The customer reads the first turn, without marks. No later request repeats the others:
+the server would read its marks again, and the customer would have said what was made up (anthropics/claude-code#68367).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from haru_fsm.conversation import JSON
 
 _BEGINS = r"<\|im_start\|>|<start_of_turn>|<\|start_header_id\|>"
 _ENDS = r"<\|(?:im_end|endoftext|eot_id|eom_id)\|>|<end_of_turn>|<eos>"
@@ -29,6 +33,21 @@ def own_turn(text: str) -> str:
     if behind := _NEXT.search(turn):
         turn = turn[: behind.start()].rstrip()
     return _without_ends(turn)
+
+
+def without_made_up_turns(parts: Sequence[JSON]) -> list[JSON]:
+    """The parts of a reply as far as the model's first turn goes; calls and thoughts stay."""
+    kept: list[JSON] = []
+    over = False
+    for part in parts:
+        if not part.get("text") or part.get("thought"):
+            kept.append(part)
+        elif not over:
+            turn = own_turn(part["text"])
+            over = bool(_NEXT.search(part["text"], len(turn)))
+            if turn or "thoughtSignature" in part:
+                kept.append({**part, "text": turn} if over else part)
+    return kept
 
 
 def _without_ends(text: str) -> str:

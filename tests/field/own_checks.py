@@ -407,6 +407,7 @@ OWN_CHECKS: dict[str, Check] = CHECKS_BY_NAME | {
     "O016a": _all(_reasons("answer_blocked"), _never_sent("같은 분은")),
     "O030a": _all(_reasons("empty"), _never_sent("보상은")),
     "O035a": _ran_with("search_orders", {"status": None, "limit": 5, "since": None, "keyword": ""}),
+    "O030e": _never_sent("환불"),
     "O040a": _ran_with("search_orders", {"filters": {"status": "배송중", "limit": 10}, "tags": ["fragile"]}),
     "O042a": _first_error_says("order_id"),
     "O045a": _ticket_says("get_order"),
