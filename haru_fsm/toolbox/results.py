@@ -4,7 +4,8 @@
     Decimal                 text, with its digits       sets                            sorted lists
     Enum                    its value                   generators                      lists, up to a number of items
     bytes                   text, or base64             rows of a database              objects, a key for each column
-    several errors          each in its own words       anything else                   its own str, never its insides
+    several errors          each in its own words       tables of pandas and others     lists of such objects
+    anything else           its own str, never its insides
 
 A result never becomes an exception: the call has been made, and what is known of it has to be told.
 """
@@ -34,6 +35,7 @@ from haru_fsm.toolbox.cutting import cut_for_model, cut_text
 from haru_fsm.toolbox.hiding import hide, scrub, secret_fields
 from haru_fsm.toolbox.marks import REDACT, REDACTED
 from haru_fsm.toolbox.shapes import encode
+from haru_fsm.toolbox.tables import rows_of
 from haru_fsm.untrusted import marked_result
 
 __all__ = ["cut_for_model", "failure", "response", "with_note"]
@@ -178,7 +180,9 @@ class _Reader:
                 return list(value)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return self._fields(value, [field.name for field in dataclasses.fields(value)])
-        unpack = getattr(value, "tolist", None)  # arrays and numbers of numpy and pandas
+        if (table := rows_of(value, MOST_ITEMS)) is not None:
+            return self._few(table) if isinstance(table, list) else table
+        unpack = getattr(value, "tolist", None) or getattr(value, "to_list", None)  # arrays, columns and numbers
         unpacked = unpack() if callable(unpack) and not isinstance(value, type) else None
         return unpacked if isinstance(unpacked, list) else None
 
