@@ -1,9 +1,9 @@
 """Tables of pandas, polars and pyarrow as lists and objects: every row under the names of its columns.
 
 Their own words are made for people who look at a screen: pandas leaves out the middle of what is long or wide, polars
-all but a few rows, and a model that reads them takes the rest for all there is. A column with labels (one row of a
-table, what a `groupby` gives) is an object, since without them its values say nothing. None of these libraries is
-imported; they are known by what they can do.
+all but a few rows, and a model that reads them takes these for all there are (langflow-ai/langflow#13504). A column
+with labels (one row of a table, what a `groupby` gives) is an object, since without them its values say nothing. None
+of these libraries is imported; they are known by what they can do.
 """
 
 from __future__ import annotations
