@@ -49,9 +49,10 @@ def build_body(
 
 def _signed(contents: Iterable[JSON], amendment: Amendment, name: str) -> Iterable[JSON]:
     """The contents with the signatures that this model takes."""
+    bare = without_signatures(contents) if amendment.adapted else contents
     if not wants_signatures(name):
-        contents = without_the_word(contents)
-    return countersigned(without_signatures(contents)) if amendment.adapted else contents
+        return without_the_word(bare)
+    return countersigned(bare) if amendment.adapted else bare
 
 
 def _apart(contents: Iterable[JSON]) -> Iterator[JSON]:

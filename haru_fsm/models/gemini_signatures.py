@@ -6,7 +6,8 @@ provider's model never are; for these the API takes a word in the place of a sig
 signatures", under migrating from other models). Whoever reads such a call writes the word beside it, and only earlier
 models, which know of no such word, do not get it. And signatures of Gemini itself may be refused, or missed: by another
 model, or under another key. Nobody can tell that beforehand, and signatures mostly do pass from one Gemini model to
-another, which would miss them. So they are sent, and only where the API has refused one, the same word stands for all.
+another, which would miss them. So they are sent, and only where the API has refused one, or has twice had nothing to
+say to them (googleapis/js-genai#1769), the same word stands for all.
 """
 
 from __future__ import annotations

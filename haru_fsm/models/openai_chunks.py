@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from haru_fsm.conversation import JSON
+from haru_fsm.models.openai_signatures import FIELD
 from haru_fsm.models.replies import as_dict, as_list, as_text, counts_so_far
 from haru_fsm.models.snapshots import said_again
 
@@ -55,7 +56,7 @@ class _Message:
         if call is None:
             self.calls.append(call := {})
             self.places[index] = len(self.calls) - 1
-        for key in ("id", "type"):
+        for key in ("id", "type", FIELD):
             if piece.get(key):
                 call[key] = piece[key]
         _extend(call.setdefault("function", {}), as_dict(piece.get("function")))

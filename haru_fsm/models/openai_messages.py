@@ -8,8 +8,9 @@ An id that a provider gave is kept where it can be. Others are minted from the c
 longer history begins with the same bytes as a shorter one and is found in the provider's cache. They are nine letters
 and digits, the only form that Mistral takes.
 
-Thoughts and their signatures are no business of another provider and stay behind; two neighbouring messages of one
-speaker become one, because the chat templates behind many gateways want turns to alternate.
+Thoughts and their signatures are no business of another provider and stay behind, but for a Gemini that is spoken to in
+this way (`openai_signatures.py`). Two neighbouring messages of one speaker become one, because the chat templates
+behind many gateways want turns to alternate.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field
 
 from haru_fsm.conversation import JSON
 from haru_fsm.models.gemini_parts import NO_DATA
+from haru_fsm.models.openai_signatures import signed
 
 ID_CHARS = 40
 """What OpenAI takes at most for the id of a call (error `string_above_max_length`)."""
@@ -32,9 +34,12 @@ SILENCE = "(빈 메시지)"
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def messages_of(system: str, contents: Sequence[JSON]) -> list[JSON]:
-    """The messages of a request: the system prompt first, then the contents, which are valid for Gemini."""
-    chat = _Chat([{"role": "system", "content": system}] if system.strip() else [])
+def messages_of(system: str, contents: Sequence[JSON], *, to_gemini: bool = False) -> list[JSON]:
+    """The messages of a request: the system prompt first, then the contents, which are valid for Gemini.
+
+    `to_gemini`: the model is one that wants the signatures of calls.
+    """
+    chat = _Chat([{"role": "system", "content": system}] if system.strip() else [], to_gemini)
     for content in contents:
         chat.take(content)
     return chat.messages
@@ -45,6 +50,7 @@ class _Chat:
     """The messages so far, the ids they use, and those of the last message's calls, which wait for their results."""
 
     messages: list[JSON]
+    to_gemini: bool = False
     ids: set[str] = field(default_factory=set)
     waiting: list[str] = field(default_factory=list)
     calls: int = 0
@@ -69,7 +75,7 @@ class _Chat:
             self._say("user", [SILENCE])
 
     def _assistant(self, parts: Sequence[JSON]) -> None:
-        calls = [self._call(part["functionCall"]) for part in parts if "functionCall" in part]
+        calls = [self._call(part) for part in parts if "functionCall" in part]
         texts = [_text(part) for part in parts if "functionCall" not in part and not part.get("thought")]
         text = "".join(texts)
         self.waiting = [call["id"] for call in calls]
@@ -91,11 +97,13 @@ class _Chat:
             self.messages.append({"role": role, "content": text})
         return True
 
-    def _call(self, call: JSON) -> JSON:
+    def _call(self, part: JSON) -> JSON:
         self.calls += 1
+        call = part["functionCall"]
         name = _UNFIT.sub("_", call.get("name") or "_")[:NAME_CHARS]
         function = {"name": name, "arguments": _json(call.get("args") or {})}
-        return {"id": self._id(call.get("id")), "type": "function", "function": function}
+        sent = {"id": self._id(call.get("id")), "type": "function", "function": function}
+        return signed(sent, part) if self.to_gemini else sent
 
     def _id(self, given: str | None) -> str:
         chosen, number = given or "", self.calls

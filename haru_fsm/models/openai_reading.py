@@ -17,6 +17,7 @@ from haru_fsm.json_safe import json_safe
 from haru_fsm.models.gemini_signatures import unsigned
 from haru_fsm.models.openai_chunks import delta_text, first_choice, is_finished, merge_chunks
 from haru_fsm.models.openai_errors import read_error
+from haru_fsm.models.openai_signatures import signature_of
 from haru_fsm.models.parts import Parts, kind_of, meaning, mend_id
 from haru_fsm.models.replies import Problem, Reply, as_count, as_dict, as_list, as_text, parse_reply, said
 from haru_fsm.models.tokens import estimated_usage
@@ -117,14 +118,14 @@ def message_parts(message: JSON) -> Parts:
         # leave the level between out.
         function = as_dict(call.get("function") or call.get("custom")) or call
         for arguments in _several(function.get("arguments")):
-            _add_call(found, call.get("id"), {**function, "arguments": arguments})
+            _add_call(found, call.get("id"), {**function, "arguments": arguments}, signature_of(call))
     # Whoever says both says it twice: the older field is for those who do not know the newer one.
     if not found.calls and (function := as_dict(message.get("function_call"))):
         _add_call(found, None, function)
     return found
 
 
-def _add_call(found: Parts, given: object, function: JSON) -> None:
+def _add_call(found: Parts, given: object, function: JSON, signature: str | None = None) -> None:
     name = function.get("name")
     if not isinstance(name, str) or not name.strip():
         found.refuse(FailureReason.MALFORMED_CALL, "a function call without a name")
@@ -136,7 +137,9 @@ def _add_call(found: Parts, given: object, function: JSON) -> None:
     if why:
         found.unusable[len(found.calls)] = why
     part: JSON = {"functionCall": call | {"args": args}}
-    found.parts.append(part if found.calls else unsigned(part))
+    if signature is not None:
+        part["thoughtSignature"] = signature
+    found.parts.append(part if found.calls or signature is not None else unsigned(part))
 
 
 def _several(arguments: object) -> list[object]:

@@ -9,6 +9,7 @@ from haru_fsm.models import ModelRequest
 from haru_fsm.models.hints import hinted
 from haru_fsm.models.openai_messages import messages_of
 from haru_fsm.models.openai_schema import declared
+from haru_fsm.models.openai_signatures import signs
 from haru_fsm.models.retrying import Amendment
 
 OPTIONAL = ("stream_options", "max_completion_tokens", "max_tokens", "reasoning_effort", "temperature", "tool_choice")
@@ -31,7 +32,8 @@ def build_body(
     `length_in` is the field for `max_output_tokens`: OpenAI's models since o1 refuse `max_tokens`, many servers that
     speak like OpenAI know nothing else, and some ignore what they don't know.
     """
-    body: JSON = {"model": name, "messages": messages_of(request.system, hinted(request, amendment.hint))}
+    contents = hinted(request, amendment.hint)
+    body: JSON = {"model": name, "messages": messages_of(request.system, contents, to_gemini=signs(name))}
     if request.declarations:
         body["tools"] = [declared(one) for one in request.declarations]
         if not request.tools_allowed:

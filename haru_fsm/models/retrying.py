@@ -78,7 +78,7 @@ class Amendment:
     thought: bool = False
     """The last of these had spent tokens on thinking."""
     adapted: bool = False
-    """A request was refused for something that it can do without."""
+    """A request was refused for something that it can do without, or not answered twice."""
 
 
 @dataclass(slots=True)
@@ -271,6 +271,9 @@ def _allowed(reply: Reply, request: ModelRequest) -> Reply:
 
 
 def _amended(amendment: Amendment, problem: Problem, hint: str) -> Amendment:
+    if problem.reason is FailureReason.EMPTY and amendment.hint:
+        # Words did not help. Gemini may say nothing, each time, to its own signatures (googleapis/js-genai#1769).
+        return replace(amendment, hint=hint, adapted=True)
     if problem.reason is not FailureReason.CUT_OFF:
         return replace(amendment, hint=hint)
     return replace(amendment, hint=hint, cut_off=amendment.cut_off + 1, thought=problem.usage.thoughts > 0)

@@ -346,6 +346,11 @@ def _o024a(come: Played) -> None:
     assert "another shop" not in json.dumps(come.contents(1))
 
 
+def _o026c(come: Played) -> None:
+    signed = [come.contents(number)[1]["parts"][0]["thoughtSignature"] for number in (2, 3, 4)]
+    assert signed == ["AQIDBA==", "AQIDBA==", "skip_thought_signature_validator"]
+
+
 def _o043a(come: Played) -> None:
     (declared,) = come.gemini.requests[0]["tools"][0]["functionDeclarations"]
     assert declared["parametersJsonSchema"]["properties"]["status"]["enum"] == ["배송중"]

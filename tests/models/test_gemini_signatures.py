@@ -150,3 +150,22 @@ async def test_words_of_what_was_left_out_survive_a_re_ask() -> None:
         UNSIGNED,
         UNSIGNED,
     ]
+
+
+def _signatures(gemini: FakeGemini) -> list[str | None]:
+    return [one["contents"][1]["parts"][0].get("thoughtSignature") for one in gemini.requests]
+
+
+async def test_a_gemini_that_is_silent_at_its_own_signatures_is_asked_without_them() -> None:
+    gemini, outcome = await respond(reply(), reply(""), reply("네."), contents=OWN)
+    assert isinstance(outcome, ModelAnswered)
+    assert _signatures(gemini) == ["AQID", "AQID", UNSIGNED]
+    assert gemini.violations == []
+    gemini, _ = await respond(reply(), reply(), reply("네."), contents=OWN, name="gemini-2.5-flash")
+    assert _signatures(gemini) == ["AQID", "AQID", None]
+
+
+async def test_another_unusable_reply_is_no_silence() -> None:
+    malformed = reply(finish="MALFORMED_FUNCTION_CALL")
+    gemini, _ = await respond(reply(), malformed, reply("네."), contents=OWN)
+    assert _signatures(gemini) == ["AQID"] * 3
