@@ -9,10 +9,11 @@ neither whose the conversation is nor whether it rests.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 from haru_fsm.conversation import Event
 from haru_fsm.stores.sqlite.writing import FILING, STEPS, Append, Head, rows_of
@@ -26,7 +27,8 @@ GO_ON = (
 """The columns are those of `Onward.move`."""
 
 
-class Onward(NamedTuple):
+@dataclass(slots=True)
+class Onward:
     """An append that can be written together with others. Called, it is written by itself like any other."""
 
     alone: Append
@@ -40,7 +42,7 @@ class Onward(NamedTuple):
         return self.alone(connection)
 
 
-def onward(append: Append) -> Callable[[sqlite3.Connection], Head]:
+def onward(append: Append) -> Append | Onward:
     """The append, with all made ready where the same worker goes on and files nothing."""
     before, lease, after = append.before, append.lease, append.conversation
     if not AVAILABLE or before is None or lease.owner is None or after.resting:
@@ -76,7 +78,7 @@ def go_on(connection: sqlite3.Connection, appends: Sequence[Onward]) -> bool:
 
 @lru_cache
 def _go_on(count: int) -> str:
-    if count == 1:  # as many instructions of SQLite's less as all of a step's own
+    if count == 1:  # the other form makes a table of its one row first, which takes as long as the writing
         return GO_ON.format("").replace("column", "?")
     return GO_ON.format(f" FROM (VALUES {_places(count, 10)})")
 

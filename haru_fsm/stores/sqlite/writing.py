@@ -64,7 +64,8 @@ class Lease(NamedTuple):
     until: float
 
 
-class Append(NamedTuple):
+@dataclass(slots=True)
+class Append:
     """A job for the writer: move a conversation on by its new steps, with their tickets.
 
     `before` is where it stands, as far as this process knows. Called, it gives where the conversation stands then, and
