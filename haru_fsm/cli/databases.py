@@ -13,7 +13,6 @@ from haru_fsm.cli.output import complain, counted, results, say, say_json, tell,
 from haru_fsm.cli.progress import counting
 from haru_fsm.cli.wiring import Given, run
 from haru_fsm.errors import SettingsError
-from haru_fsm.foreign import in_words
 
 if TYPE_CHECKING:
     from haru_fsm.errors import StoreError
@@ -54,20 +53,25 @@ def export(
     """
     unread: list[StoreError] = []
 
-    async def work() -> int:
+    async def work() -> int | None:
+        """How many were written; None where whoever read them went away."""
         from haru_fsm.transfer import export as exported
 
         lines = 0
         async with Given(app, db).store() as store:
             with counting("writing conversations", hidden=results().isatty()) as progress:
                 async for line in exported(store, conversations or None, on_unread=unread.append, progress=progress):
-                    write_line(line)
+                    if not write_line(line):
+                        return None
                     lines += 1
         return lines - 2
 
     count = run(work())
     for error in unread:
         complain(str(error))
+    if count is None:
+        complain("Whoever read the export went away; it is not whole.")
+        return exits.FAILED
     tell(f"{counted(count, 'conversation')} exported" + (f", {len(unread)} left out" if unread else ""))
     return exits.FAILED if unread else exits.OK
 
@@ -79,20 +83,14 @@ def import_(
     as_json: options.AsJson = False,
 ) -> int:
     """Store the conversations of an export. A file that is cut off or changed is refused whole."""
-    try:
-        # Not splitlines(): what customers write may hold line breaks of other kinds, and an export has only this one.
-        lines = file.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            f"{file} cannot be read: {in_words(error)}. Give a file that `haru export` has written."
-        ) from error
 
     async def work() -> tuple[int, int]:
-        from haru_fsm.transfer import import_lines
+        from haru_fsm.transfer import import_lines, lines_of
 
-        async with Given(app, db, "offline").engine() as engine:
-            with counting("storing conversations") as progress:
-                return await import_lines(engine.store, lines, progress=progress)
+        with lines_of(file) as lines:
+            async with Given(app, db, "offline").engine() as engine:
+                with counting("storing conversations") as progress:
+                    return await import_lines(engine.store, lines, progress=progress)
 
     new, known = run(work())
     if as_json:

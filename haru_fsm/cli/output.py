@@ -139,13 +139,15 @@ def say_json(value: Any) -> None:
     _write(results(), text)
 
 
-def write_line(line: str) -> None:
-    """A line for another program: in UTF-8 and as it is, whatever the terminal can show."""
+def write_line(line: str) -> bool:
+    """A line for another program: in UTF-8 and as it is, whatever the terminal shows. False where nobody reads it."""
     try:
         results().buffer.write(f"{line}\n".encode())
         results().buffer.flush()
     except BrokenPipeError:
         _give_up(results())
+        return False
+    return True
 
 
 def when(at: float) -> str:

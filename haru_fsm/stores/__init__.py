@@ -140,19 +140,28 @@ class Store(Protocol):
         ...
 
     async def conversations(
-        self, *, unfinished: bool = False, customer_id: str | None = None, limit: int | None = None
+        self,
+        *,
+        unfinished: bool = False,
+        in_doubt: bool = False,
+        customer_id: str | None = None,
+        limit: int | None = None,
     ) -> Sequence[Summary]:
-        """Conversations, the latest first; `unfinished`: those whose run has not ended, paused ones included."""
+        """Conversations, the latest first; `unfinished`: those whose run has not ended, paused ones included;
+        `in_doubt`: those with a call of which nobody knows how it ended."""
         ...
 
-    async def tickets(self, *, conversation_id: str | None = None, open_only: bool = False) -> Sequence[StoredTicket]:
+    async def tickets(
+        self, *, conversation_id: str | None = None, open_only: bool = False, limit: int | None = None
+    ) -> Sequence[StoredTicket]:
         """Tickets, the latest first."""
         ...
 
     async def prune(self, before: float) -> int:
         """Forget conversations that have rested since before then (seconds since the epoch), with their tickets.
 
-        Never one that is unfinished or paused, that has an open ticket or an effect in doubt. Returns how many.
+        Never one that is unfinished or paused, that has an open ticket or an effect in doubt. Each is forgotten whole;
+        where it stops half-way, the others are still there. Returns how many.
         """
         ...
 

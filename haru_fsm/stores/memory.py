@@ -169,25 +169,37 @@ class MemoryStore:
                     self._tickets[ticket_id] = replace(stored, reply=reply, closed_at=at)
 
     async def conversations(
-        self, *, unfinished: bool = False, customer_id: str | None = None, limit: int | None = None
+        self,
+        *,
+        unfinished: bool = False,
+        in_doubt: bool = False,
+        customer_id: str | None = None,
+        limit: int | None = None,
     ) -> Sequence[Summary]:
         with self._lock:
             fitting = [
                 summary
                 for summary in reversed(self._summaries.values())
                 if not (unfinished and summary.resting and not summary.paused)
+                and not (in_doubt and not self._in_doubt(summary.conversation_id))
                 and customer_id in (None, summary.customer_id)
             ]
         return sorted(fitting, key=lambda summary: -summary.updated_at)[:limit]
 
-    async def tickets(self, *, conversation_id: str | None = None, open_only: bool = False) -> Sequence[StoredTicket]:
+    def _in_doubt(self, conversation_id: str) -> bool:
+        return any(entry.outcome is None for entry in self._ledgers[conversation_id].values())
+
+    async def tickets(
+        self, *, conversation_id: str | None = None, open_only: bool = False, limit: int | None = None
+    ) -> Sequence[StoredTicket]:
         with self._lock:
-            return [
+            found = [
                 stored
                 for stored in reversed(self._tickets.values())
                 if conversation_id in (None, stored.ticket.conversation_id)
                 and not (open_only and stored.closed_at is not None)
             ]
+        return found[:limit]
 
     async def prune(self, before: float) -> int:
         with self._lock:
@@ -198,7 +210,7 @@ class MemoryStore:
                 and not summary.paused
                 and summary.updated_at < before
                 and self._open_ticket(key) is None
-                and all(entry.outcome is not None for entry in self._ledgers[key].values())
+                and not self._in_doubt(key)
             ]
             for key in old:
                 del self._summaries[key], self._steps[key], self._ledgers[key]

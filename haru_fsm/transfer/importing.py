@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -33,21 +34,24 @@ async def import_lines(
 ) -> tuple[int, int]:
     """Store the conversations of an export: how many were new, and how many were there already (and left as they are).
 
-    `progress` is told how many are done, of how many. Raises SettingsError when the file is none, is cut off or was
-    changed; then nothing of it has been stored.
+    The lines are read twice, and never kept: first to see that nothing is missing, then to store them. What can be read
+    once only is kept in memory. `progress` is told how many are done, of how many. Raises SettingsError when the file
+    is none, is cut off or was changed; then nothing of it has been stored.
     """
-    found = list(contents(lines))
+    lines = list(lines) if isinstance(lines, Iterator) else lines
+    count = sum(1 for _ in contents(lines))
+    found = contents(lines)
     new = 0
-    for first in range(0, len(found), TOGETHER):
+    for first in range(0, count, TOGETHER):
         if progress is not None:
-            progress(first, len(found))
-        readable = [_read(content) for content in found[first : first + TOGETHER]]
+            progress(first, count)
+        readable = [_read(content) for content in islice(found, TOGETHER)]
         stored = await asyncio.gather(*(_store(store, each) for each in readable), return_exceptions=True)
         for one in stored:
             if isinstance(one, BaseException):
                 raise one
             new += one
-    return new, len(found) - new
+    return new, count - new
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,8 @@ def contents(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             end = (content["end"], number - 2)
         else:
             yield content
+    if number == 0:
+        raise SettingsError(NO_EXPORT)
     if end is None or end[0] != end[1] or number != end[1] + 2:
         raise SettingsError("The export is not whole: its last line is missing, or lines are. Nothing was stored.")
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import PARCELS, Haru
+from tests.cli.conftest import PARCELS, Haru, clean_environment, command
 
 
 @pytest.fixture
@@ -126,6 +128,37 @@ def test_line_breaks_of_other_kinds_break_no_export(haru: Haru, empty: Path) -> 
     (empty / "all.jsonl").write_bytes(haru("export").out.encode())
     assert haru("import", "all.jsonl", "--db", "sqlite:///moved.db").code == 0
     assert haru("show", asked, "--db", "sqlite:///moved.db", "--json").json["steps"][0]["event"]["text"] == text
+
+
+def test_an_export_may_come_by_a_pipe(haru: Haru, empty: Path, conversation: str) -> None:
+    """As from `zcat`: it is read twice, and a pipe only once."""
+    exported = haru("export").out.encode()
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb"), os.fdopen(writing, "wb") as pipe:
+        pipe.write(exported)
+        pipe.close()
+        imported = haru("import", f"/dev/fd/{reading}", "--db", "sqlite:///moved.db", "--json")
+    assert imported.json == {"imported": 1, "already_there": 0}
+
+
+def test_an_export_that_is_no_text_is_refused(haru: Haru, empty: Path, conversation: str) -> None:
+    (empty / "all.jsonl").write_bytes(haru("export").out.encode() + b"\xff\n")
+    refused = haru("import", "all.jsonl", "--db", "sqlite:///moved.db")
+    assert (refused.code, "no UTF-8 text" in refused.complaint) == (2, True)
+    assert haru("list", "--db", "sqlite:///moved.db", "--json").json == []
+
+
+def test_an_export_ends_where_nobody_reads_it_any_more(haru: Haru, empty: Path, conversation: str) -> None:
+    """A gigabyte is not read for nothing; and what has been written is not taken for the whole."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as nobody:
+        environment = clean_environment(HARU_DATABASE_URL=f"sqlite:///{empty.parent / 'haru.db'}")
+        ended = subprocess.run(
+            command("export"), stdout=nobody, stderr=subprocess.PIPE, env=environment, timeout=60, check=False
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.decode().splitlines() == ["haru: Whoever read the export went away; it is not whole."]
 
 
 def test_prune_forgets_only_what_rested_long(haru: Haru, conversation: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -173,3 +173,22 @@ async def test_whoever_watches_is_told_how_many_are_done(store: Store) -> None:
     await import_lines(store, lines, progress=progress)
     assert [finding.damage async for finding in verify(store, progress=progress)] == [None]
     assert told == [(0, 1)] * 3
+
+
+class Lines(list[str]):
+    """Lines that know how often they were read."""
+
+    readings = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.readings += 1
+        return super().__iter__()
+
+
+async def test_lines_are_read_twice_and_not_kept(store: Store) -> None:
+    """An export of a gigabyte needs none of memory; what comes once only is kept all the same."""
+    _, lines = await exported([(None, opened(FIRST))])
+    given = Lines(lines)
+    assert await import_lines(store, given) == (1, 0)
+    assert given.readings == 2
+    assert await import_lines(store, iter(lines)) == (0, 1)

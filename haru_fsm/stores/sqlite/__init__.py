@@ -9,6 +9,8 @@ The disk must be a local POSIX one: SQLite's locks do not hold over a network.
     transactions        what is written together, and what becomes of it where one write fails
     writing             what an append, a note and a ticket put into the tables
     reading             how a conversation comes out of them
+    listing             lists of conversations and tickets
+    pruning             what has rested for long is forgotten
     collector           the garbage collector, held back meanwhile
     faults              SQLite's errors as ours
 """

@@ -24,6 +24,9 @@ MARKS = (
     "(SELECT count(*) FROM sqlite_schema)"
 )
 """Read in one statement: between two, another process may have made the tables, and they look like somebody else's."""
+LOG_BYTES = 64 << 20
+"""What is kept of a log that has been played in. A reader that stays for long makes it grow, and it would never get
+smaller again while anybody has the database open."""
 SWITCH_PAUSE_S = 0.01
 """Between two attempts to switch a new file to WAL while another process does the same."""
 
@@ -70,6 +73,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, busy_timeout_s: float) 
     connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a new file; an old one keeps its own
     _switch_to_wal(connection, busy_timeout_s)
     connection.execute("PRAGMA synchronous=FULL")
+    connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
     if version < FORMAT:
         schema = files("haru_fsm.stores.sqlite").joinpath("schema.sql").read_text("utf-8")
         marks = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"

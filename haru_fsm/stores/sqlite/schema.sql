@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS conversations (
     parent          TEXT,                           -- the conversation it was forked from
     rehearsal       INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX IF NOT EXISTS unfinished ON conversations (resting) WHERE resting = 0;
+CREATE INDEX IF NOT EXISTS unfinished ON conversations (resting) WHERE resting != 1;
 -- A second way to a conversation by its id: where the first is damaged, what is there is not taken for new.
 CREATE INDEX IF NOT EXISTS twins ON conversations (conversation_id);
 CREATE INDEX IF NOT EXISTS owned ON conversations (owner) WHERE owner IS NOT NULL;
@@ -55,3 +55,4 @@ CREATE TABLE IF NOT EXISTS tickets (
     closed_at       REAL
 );
 CREATE INDEX IF NOT EXISTS conversation_tickets ON tickets (conversation_id);
+CREATE INDEX IF NOT EXISTS open_tickets ON tickets (created_at) WHERE closed_at IS NULL;

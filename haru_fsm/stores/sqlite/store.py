@@ -10,6 +10,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from haru_fsm import leases
@@ -17,13 +18,15 @@ from haru_fsm.conversation import Conversation, Ticket
 from haru_fsm.errors import SettingsError, StoreError
 from haru_fsm.stores import Outcome, Record, Started, StoredTicket, Summary
 from haru_fsm.stores.journal import damaged
+from haru_fsm.stores.sqlite import listing
 from haru_fsm.stores.sqlite.collector import collector_paused
 from haru_fsm.stores.sqlite.database_thread import DatabaseThread, Request
 from haru_fsm.stores.sqlite.faults import is_damage
 from haru_fsm.stores.sqlite.log_room import LogRoom
 from haru_fsm.stores.sqlite.onward import onward
 from haru_fsm.stores.sqlite.opening import opened
-from haru_fsm.stores.sqlite.reading import SUMMARY, lenient, load, stored, summary_of
+from haru_fsm.stores.sqlite.pruning import TOGETHER, forget
+from haru_fsm.stores.sqlite.reading import lenient, load, stored
 from haru_fsm.stores.sqlite.transactions import commit, read
 from haru_fsm.stores.sqlite.turns import ask_often, begin
 from haru_fsm.stores.sqlite.writing import Append, Head, Lease, add_note, file, note
@@ -32,12 +35,6 @@ BUSY_TIMEOUT_S = 5.0
 RENEW_S = 2.0
 ADDRESS = re.compile(r"(sqlite|memory):")
 """What HARU_DATABASE_URL takes, and would be a folder of that name here."""
-PRUNABLE = (
-    "resting = 1 AND updated_at < ? "
-    "AND NOT EXISTS "
-    "(SELECT 1 FROM tickets AS t WHERE t.conversation_id = c.conversation_id AND t.closed_at IS NULL) "
-    "AND NOT EXISTS (SELECT 1 FROM calls AS k WHERE k.conversation = c.number AND outcome IS NULL)"
-)
 
 
 class SQLiteStore:
@@ -171,30 +168,22 @@ class SQLiteStore:
 
         return self._writer.run_blocking(job)
 
-    async def tickets(self, *, conversation_id: str | None = None, open_only: bool = False) -> Sequence[StoredTicket]:
+    async def tickets(
+        self, *, conversation_id: str | None = None, open_only: bool = False, limit: int | None = None
+    ) -> Sequence[StoredTicket]:
         def job(connection: sqlite3.Connection) -> list[StoredTicket]:
-            rows = connection.execute(
-                "SELECT ticket, notes, reply, closed_at FROM tickets WHERE (NOT :open OR closed_at IS NULL) "
-                "AND (:whose IS NULL OR conversation_id = :whose) ORDER BY created_at DESC, rowid DESC",
-                {"whose": conversation_id, "open": open_only},
-            ).fetchall()
-            return [ticket for row in rows if (ticket := stored(row)) is not None]
+            return listing.tickets(connection, conversation_id=conversation_id, open_only=open_only, limit=limit)
 
         return await self._reader.run(lambda connection: lenient(connection, job))
 
     async def prune(self, before: float) -> int:
-        def job(connection: sqlite3.Connection) -> int:
-            rows = connection.execute(
-                f"SELECT number, conversation_id FROM conversations AS c WHERE {PRUNABLE}", (before,)
-            ).fetchall()
-            for number, conversation_id in rows:
-                connection.execute("DELETE FROM steps WHERE conversation = ?", (number,))
-                connection.execute("DELETE FROM calls WHERE conversation = ?", (number,))
-                connection.execute("DELETE FROM tickets WHERE conversation_id = ?", (conversation_id,))
-                connection.execute("DELETE FROM conversations WHERE number = ?", (number,))
-            return len(rows)
-
-        return await self._writer.run(job)
+        count, last = 0, 0
+        while True:
+            numbers = await self._writer.run(partial(forget, before=before, after=last))
+            count += len(numbers)
+            if len(numbers) < TOGETHER:
+                return count
+            last = numbers[-1]
 
     # -- reading
 
@@ -220,15 +209,17 @@ class SQLiteStore:
         return await self._reader.run(lambda connection: lenient(connection, job))
 
     async def conversations(
-        self, *, unfinished: bool = False, customer_id: str | None = None, limit: int | None = None
+        self,
+        *,
+        unfinished: bool = False,
+        in_doubt: bool = False,
+        customer_id: str | None = None,
+        limit: int | None = None,
     ) -> Sequence[Summary]:
         def job(connection: sqlite3.Connection) -> list[Summary]:
-            rows = connection.execute(
-                f"SELECT {SUMMARY} FROM conversations WHERE (NOT :unfinished OR resting != 1) "
-                "AND (:whose IS NULL OR customer_id = :whose) ORDER BY updated_at DESC, number DESC LIMIT :most",
-                {"unfinished": unfinished, "whose": customer_id, "most": -1 if limit is None else limit},
-            ).fetchall()
-            return [summary_of(row) for row in rows]
+            return listing.conversations(
+                connection, unfinished=unfinished, in_doubt=in_doubt, customer_id=customer_id, limit=limit
+            )
 
         return await self._reader.run(lambda connection: lenient(connection, job))
 
