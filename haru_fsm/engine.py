@@ -19,7 +19,7 @@ from haru_fsm.clock import Clock, SystemClock
 from haru_fsm.conversation import Conversation, HistoryAdopted, Step, content_text, self_contained
 from haru_fsm.conversations import Conversations
 from haru_fsm.equipping import Parts
-from haru_fsm.errors import AppError, ConversationBusy, ConversationMoved, HaruError, SettingsError
+from haru_fsm.errors import AppError, ConversationBusy, ConversationMoved, HaruError, SettingsError, about
 from haru_fsm.ids import checked, conversation_id_for, new_conversation_id
 from haru_fsm.json_safe import safe_text
 from haru_fsm.models import Model
@@ -128,8 +128,8 @@ class Engine:
     async def resume_all(self, *, watch: Watcher | None = None) -> list[Run | HaruError]:
         """Carry on every unfinished run that no living worker has, and no person has to approve.
 
-        What cannot be resumed comes back as its error. An error that is none of haru_fsm's is raised when the others
-        have ended.
+        What cannot be resumed comes back as its error, which names its conversation. An error that is none of
+        haru_fsm's is raised when the others have ended.
         """
         together = asyncio.Semaphore(RESUME_TOGETHER)
 
@@ -142,7 +142,7 @@ class Engine:
                 except (ConversationBusy, ConversationMoved):
                     return None
                 except HaruError as error:
-                    return error
+                    return about(summary.conversation_id, error)
 
         waiting = await self.store.conversations(unfinished=True)
         ended = await asyncio.gather(*map(one, waiting), return_exceptions=True)

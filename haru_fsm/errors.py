@@ -26,9 +26,21 @@ come in. `NotDone` is the one exception that tools raise for us: see its docstri
 
 from __future__ import annotations
 
+from copy import copy
+
 
 class HaruError(Exception):
     """Root of the tree. The message says what happened, to which conversation, and what to do next."""
+
+
+def about(conversation_id: str, error: HaruError) -> HaruError:
+    """The same error in words that say which conversation it concerns, for whoever sees those of many in a list."""
+    if conversation_id in str(error):
+        return error
+    named = copy(error)  # one and the same may have been raised for several of them
+    named.args = (f"Conversation {conversation_id}: {error}", *error.args[1:])
+    named.__cause__ = error
+    return named
 
 
 class WorkflowError(HaruError):

@@ -17,7 +17,7 @@ from haru_fsm.ids import new_conversation_id
 
 if TYPE_CHECKING:
     from haru_fsm.conversation import Awaited, Step
-    from haru_fsm.runs import Run
+    from haru_fsm.runs import Piece, Run
     from haru_fsm.stores import Store
     from haru_fsm.worker import Watcher
 
@@ -159,8 +159,28 @@ async def _resume(given: Given, conversation_id: str, as_json: bool) -> Run:
 
 
 async def _resume_all(given: Given) -> list[Run | HaruError]:
+    from haru_fsm.cli.progress import counting
+
     async with given.engine() as engine:
-        return await engine.resume_all()
+        waiting = await engine.store.conversations(unfinished=True)
+        with counting("carrying runs on") as progress:
+            return await engine.resume_all(watch=_Rested(progress, sum(not one.paused for one in waiting)))
+
+
+@dataclass(slots=True)
+class _Rested:
+    """Counts the runs that have come to rest."""
+
+    progress: Callable[[int, int], None]
+    of: int
+    done: int = 0
+
+    def __call__(self, item: Step | Piece) -> None:
+        from haru_fsm.runs import Piece
+
+        if not isinstance(item, Piece) and item.rests:
+            self.done += 1
+            self.progress(self.done, max(self.done, self.of))
 
 
 @contextmanager

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import say, say_json, show, when
+from haru_fsm.cli.output import say, say_json, show, tell, when
 from haru_fsm.cli.wiring import Given, known, run
 
 if TYPE_CHECKING:
@@ -17,32 +17,43 @@ if TYPE_CHECKING:
     from haru_fsm.conversation import Step
     from haru_fsm.stores import Record, StoredTicket, Summary
 
+T = TypeVar("T")
 Unfinished = Annotated[bool, typer.Option("--unfinished", help="Only runs that have not come to an ending.")]
+InDoubt = Annotated[bool, typer.Option("--in-doubt", help="Only with a call of which nobody knows how it ended.")]
 AtMost = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="At most so many, the latest first.")]
 
 
 def list_(
     customer: options.MaybeCustomer = None,
     unfinished: Unfinished = False,
+    in_doubt: InDoubt = False,
     limit: AtMost = 100,
     app: options.AppFolder = None,
     db: options.Database = None,
     as_json: options.AsJson = False,
 ) -> int:
     """The conversations there are, the latest first."""
-    found = run(_conversations(Given(app, db), customer, unfinished, limit))
+    asked = {"customer_id": customer, "unfinished": unfinished, "in_doubt": in_doubt}
+    found = first_of(run(_conversations(Given(app, db), limit + 1, asked)), limit)
     if as_json:
         say_json([asdict(summary) for summary in found])
     elif found:
         show_conversations(found)
     else:
-        say("No unfinished conversations." if unfinished else "No conversations.")
+        say(f"No {'unfinished ' if unfinished else ''}conversations{' with anything in doubt' if in_doubt else ''}.")
     return exits.OK
 
 
-async def _conversations(given: Given, customer: str | None, unfinished: bool, limit: int) -> Sequence[Summary]:
+async def _conversations(given: Given, limit: int, asked: dict[str, Any]) -> Sequence[Summary]:
     async with given.store() as store:
-        return await store.conversations(unfinished=unfinished, customer_id=customer, limit=limit)
+        return await store.conversations(limit=limit, **asked)
+
+
+def first_of(found: Sequence[T], limit: int) -> Sequence[T]:
+    """The first of a list that was asked for one more: that there are others is said beside it."""
+    if len(found) > limit:
+        tell(f"haru: there are more; these are the latest {limit:,}. Ask for more with --limit.")
+    return found[:limit]
 
 
 def show_conversations(found: Sequence[Summary]) -> None:

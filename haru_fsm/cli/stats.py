@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.output import complain, counted, say, say_json, show
+from haru_fsm.cli.progress import counting
 from haru_fsm.cli.wiring import Given, known, run
 from haru_fsm.errors import JournalDamaged
 
@@ -53,14 +54,16 @@ async def _figures(given: Given, conversation_id: str | None, customer: str | No
             ids = [conversation_id]
         else:
             ids = [summary.conversation_id for summary in await store.conversations(customer_id=customer)]
-        for one in ids:
-            try:
-                record = await known(store, one)
-            except JournalDamaged as error:
-                damaged.append(str(error))
-                continue
-            # Of one conversation all is told; of many, what two of them share was spent once.
-            figures.add(record.steps, shared=await _shared(store, record) if conversation_id is None else 0)
+        with counting("reading conversations") as progress:
+            for done, one in enumerate(ids):
+                progress(done, len(ids))
+                try:
+                    record = await known(store, one)
+                except JournalDamaged as error:
+                    damaged.append(str(error))
+                    continue
+                # Of one conversation all is told; of many, what two of them share was spent once.
+                figures.add(record.steps, shared=await _shared(store, record) if conversation_id is None else 0)
     return figures, damaged
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from haru_fsm.cli import exits, options
+from haru_fsm.cli.looking import first_of
 from haru_fsm.cli.output import say, say_json, show, when
 from haru_fsm.cli.wiring import Given, run, text_of
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from haru_fsm.stores import StoredTicket
 
 OnlyOpen = Annotated[bool, typer.Option("--open", help="Only those that nobody has answered yet.")]
+AtMost = Annotated[
+    int | None, typer.Option("--limit", min=1, metavar="N", help="At most so many, the latest first. Default: all.")
+]
 TicketId = Annotated[str, typer.Argument(metavar="TICKET", help="The ticket's number; `haru tickets` lists them.")]
 Reply = Annotated[str, typer.Option("--reply", metavar="TEXT", help="What the customer reads; `-` reads it.")]
 
@@ -25,12 +29,14 @@ Reply = Annotated[str, typer.Option("--reply", metavar="TEXT", help="What the cu
 def tickets(
     only_open: OnlyOpen = False,
     conversation: options.OfConversation = None,
+    limit: AtMost = None,
     app: options.AppFolder = None,
     db: options.Database = None,
     as_json: options.AsJson = False,
 ) -> int:
     """The tickets there are, the latest first."""
-    found = run(_tickets(Given(app, db), conversation, only_open))
+    found = run(_tickets(Given(app, db), conversation, only_open, limit and limit + 1))
+    found = first_of(found, limit) if limit is not None else found
     if as_json:
         say_json([ticket_object(stored) for stored in found])
     elif found:
@@ -40,9 +46,11 @@ def tickets(
     return exits.OK
 
 
-async def _tickets(given: Given, conversation: str | None, only_open: bool) -> Sequence[StoredTicket]:
+async def _tickets(
+    given: Given, conversation: str | None, only_open: bool, limit: int | None
+) -> Sequence[StoredTicket]:
     async with given.store() as store:
-        return await store.tickets(conversation_id=conversation, open_only=only_open)
+        return await store.tickets(conversation_id=conversation, open_only=only_open, limit=limit)
 
 
 def ticket_object(stored: StoredTicket) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from haru_fsm.stores import Started
+from haru_fsm.stores.sqlite import SQLiteStore
 from tests.cli.conftest import PARCELS, Haru, clean_environment, command
 
 
@@ -43,6 +46,28 @@ def test_list(haru: Haru, asked: dict[str, object]) -> None:
     assert haru("list", "--unfinished", "--json").json == []
     assert haru("list", "--customer", "C001", "--json").json == []
     assert haru("list", "--unfinished").out == "No unfinished conversations.\n"
+
+
+@pytest.mark.parametrize(("words", "stands_for"), [(("list",), "conversation_id"), (("tickets",), "ticket_id")])
+def test_a_list_that_is_cut_off_says_so(
+    haru: Haru, escalated: dict[str, object], words: tuple[str, ...], stands_for: str
+) -> None:
+    haru("ask", PARCELS, "--customer", "C003", "--max-steps", "1")
+    whole = haru(*words, "--json", "--limit", "2")
+    assert (len(whole.json), whole.err) == (2, "")
+    cut = haru(*words, "--json", "--limit", "1")
+    assert [each[stands_for] for each in cut.json] == [whole.json[0][stands_for]]
+    assert cut.complaint == "haru: there are more; these are the latest 1. Ask for more with --limit."
+
+
+def test_what_is_in_doubt_is_found_among_all(haru: Haru, empty: Path, asked: dict[str, object]) -> None:
+    assert haru("list", "--in-doubt").out == "No conversations with anything in doubt.\n"
+    store, mine = SQLiteStore(empty.parent / "haru.db"), str(asked["conversation_id"])
+    asyncio.run(store.note(mine, "9.0", Started(run=1, name="pay", digest="d")))
+    store.close()
+    haru("ask", PARCELS, "--customer", "C003")
+    assert [each["conversation_id"] for each in haru("list", "--in-doubt", "--json").json] == [mine]
+    assert haru("list", "--in-doubt", "--unfinished").out == "No unfinished conversations with anything in doubt.\n"
 
 
 def test_show_as_json_is_the_journal(haru: Haru, asked: dict[str, object]) -> None:

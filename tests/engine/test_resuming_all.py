@@ -11,7 +11,7 @@ import pytest
 
 from haru_fsm import Engine
 from haru_fsm.conversation import ModelAnswered
-from haru_fsm.errors import AppError
+from haru_fsm.errors import AppError, UnknownCustomer
 from haru_fsm.models import ModelRequest
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.runs import Run
@@ -57,6 +57,7 @@ async def test_tools_that_cannot_be_made_for_one_customer_are_that_runs_error() 
         lame = Engine(app, model=haru.model, store=store, clock=haru.clock)
         by_kind = {type(each): each for each in await lame.resume_all()}
         assert set(by_kind) == {AppError, Run}
+        assert str(by_kind[AppError]).startswith("Conversation c-1: "), "of a thousand, which one?"
         assert "test_resuming_all.py, line" in str(by_kind[AppError])
         assert "ConnectionError: the shop's database is down" in str(by_kind[AppError])
         assert (await haru.resume("c-3")).answer == "내일요"
@@ -72,3 +73,17 @@ async def test_a_bug_in_one_run_is_raised_when_the_others_have_ended() -> None:
         record = await haru.store.load("c-3")
         assert record is not None
         assert record.summary.resting
+
+
+async def test_one_error_for_several_names_each_of_them() -> None:
+    gone = UnknownCustomer("There is no such customer.")
+
+    def nobody(customer_id: str, **more: Any) -> Any:
+        raise gone
+
+    async with engine(Crossed([])) as haru:
+        await left_unfinished(haru)
+        closed = Engine(replace(haru.app, make_session=nobody), model=haru.model, store=haru.store, clock=haru.clock)
+        told = sorted(map(str, await closed.resume_all()))
+    assert told == [f"Conversation {name}: There is no such customer." for name in ("c-1", "c-3")]
+    assert str(gone) == "There is no such customer."
