@@ -14,6 +14,7 @@ OPENAI_API_KEY, OPENAI_BASE_URL
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import replace
@@ -24,6 +25,7 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_vali
 from pydantic_settings import (
     BaseSettings,
     DotEnvSettingsSource,
+    EnvSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -50,14 +52,23 @@ DEFAULT_GEMINI = "gemini:gemini-flash-latest"
 DATABASE = "memory_store/haru.db"
 SQLITE = "sqlite:///"
 ENV = ".env"
+_OPTIONS = re.compile(r"\?\w+=")
+"""What other programs' addresses may end in."""
 Figure = TypeVar("Figure", int, float)
+
+
+class _Environment(EnvSettingsSource):
+    """The environment."""
+
+    def __call__(self) -> dict[str, Any]:
+        return _trimmed(super().__call__())
 
 
 class _Secrets(DotEnvSettingsSource):
     """`.env` in the app's folder."""
 
     def __call__(self) -> dict[str, Any]:
-        return _beside(self.config.get("env_file"), super().__call__())
+        return _beside(self.config.get("env_file"), _trimmed(super().__call__()))
 
 
 class _File(TomlConfigSettingsSource):
@@ -71,7 +82,20 @@ class _File(TomlConfigSettingsSource):
         unknown = unknown_in_file(found, named_in_file(self.settings_cls.model_fields))
         if unknown is not None:
             raise SettingsError(f"{file}: {unknown}")
-        return _beside(file, found)
+        return _beside(file, _trimmed(found))
+
+
+def _trimmed(found: dict[str, Any]) -> dict[str, Any]:
+    """What a source says, without blanks around texts: an env file of a container keeps those at the end of a line, and
+    `haru.db ` is another database. A text of nothing but blanks is not said."""
+    trimmed = {name: _trimmed_value(value) for name, value in found.items()}
+    return {name: value for name, value in trimmed.items() if value != ""}
+
+
+def _trimmed_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _trimmed(value)
+    return value.strip() if isinstance(value, str) else value
 
 
 def _beside(file: Any, found: dict[str, Any]) -> dict[str, Any]:
@@ -81,10 +105,16 @@ def _beside(file: Any, found: dict[str, Any]) -> dict[str, Any]:
     url, cassette = found.get("database_url"), found.get("cassette")
     placed = dict(found)
     if isinstance(url, str) and url.startswith(SQLITE) and len(url) > len(SQLITE):
-        placed["database_url"] = f"{SQLITE}{file.parent / url.removeprefix(SQLITE)}"
+        placed["database_url"] = f"{SQLITE}{file.parent / _path(url)}"
     if isinstance(cassette, str) and cassette:
         placed["cassette"] = str(file.parent / cassette)
     return placed
+
+
+def _path(url: str) -> Path:
+    """The file of an address. It is written as it is called: `%20` in it is no blank."""
+    path = Path(url.removeprefix(SQLITE))
+    return path.expanduser() if path.parts[:1] == ("~",) else path
 
 
 class Settings(BaseSettings):
@@ -124,7 +154,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (init_settings, env_settings, _Secrets(settings_cls), _File(settings_cls))
+        return (init_settings, _Environment(settings_cls), _Secrets(settings_cls), _File(settings_cls))
 
     @classmethod
     def for_folder(cls, folder: Path | None, **given: Any) -> Self:
@@ -136,7 +166,7 @@ class Settings(BaseSettings):
             model_config = SettingsConfigDict(env_file=here / ENV, toml_file=here / "haru.toml")
 
         try:
-            settings: Self = InFolder(**{name: value for name, value in given.items() if value is not None})
+            settings: Self = InFolder(**{name: _trimmed_value(v) for name, v in given.items() if v is not None})
         except ValidationError as error:
             raise SettingsError(told(error)) from error
         except Unparsed as error:
@@ -232,10 +262,15 @@ class Settings(BaseSettings):
             from haru_fsm.stores.memory import MemoryStore
 
             return MemoryStore()
+        if _OPTIONS.search(url):
+            raise SettingsError(
+                f"The database address is {url!r}, and haru_fsm takes no options behind a file's name: it would be "
+                "another file. Leave them out."
+            )
         if url.startswith(SQLITE) and len(url) > len(SQLITE):
             from haru_fsm.stores.sqlite import SQLiteStore
 
-            return SQLiteStore(Path(url.removeprefix(SQLITE)), busy_timeout_s=self.database_timeout_s)
+            return SQLiteStore(_path(url), busy_timeout_s=self.database_timeout_s)
         raise SettingsError(
             f"The database address is {url!r}. Use sqlite:///FILE (sqlite:////absolute/FILE) or memory:."
         )

@@ -9,7 +9,7 @@
     tools, calling, starting          an app's tools, and an app to begin with
     options, wiring                   what commands share: options, and the way to app, store and engine
     narration, timeline, figures      what they show
-    output, progress, logs, exits     where that goes, and how it ends
+    output, progress, logs, debugging, exits   where that goes, and how it ends
 
 Nothing heavy is imported before a command needs it. Whatever happens ends here: a result on standard output, or one
 line on standard error, and an exit code; never a traceback, unless HARU_DEBUG asks for one.
@@ -17,10 +17,10 @@ line on standard error, and an exit code; never a traceback, unless HARU_DEBUG a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from haru_fsm.cli import exits
+from haru_fsm.cli.debugging import debugging
 from haru_fsm.cli.output import complain, give_results_back, prepare_streams
 from haru_fsm.errors import HaruError
 from haru_fsm.foreign import with_place
@@ -59,7 +59,7 @@ def _help_for(error: Exception) -> str:
 def _ended(error: Exception, code: int) -> int:
     if isinstance(error, HaruError):
         complain(str(error))
-    if os.environ.get("HARU_DEBUG"):
+    if debugging():
         import traceback
 
         traceback.print_exception(error)

@@ -8,7 +8,6 @@ reads. Whoever types the command is the person who approves it.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +16,7 @@ import typer
 
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.approving import user
+from haru_fsm.cli.debugging import debugging
 from haru_fsm.cli.output import say_json, tell
 from haru_fsm.cli.tools import found
 from haru_fsm.cli.wiring import Given, known, run, text_of
@@ -70,7 +70,7 @@ def call(
         for repair in prepared.repairs:
             tell(f"repaired: {repair}")
         say_json(made.result.response)
-        if made.result.status != "done" and made.result.ran and not os.environ.get("HARU_DEBUG"):
+        if made.result.status != "done" and made.result.ran and not debugging():
             tell("HARU_DEBUG=1 shows where it was raised.")
         tell(f"{made.result.status} after {made.result.took_ms:,} ms · {given.where_to_look(where)}")
         if made.run.ticket is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 
+from haru_fsm.cli.debugging import debugging
 from haru_fsm.cli.output import complain, tell
 
 
@@ -13,7 +13,7 @@ class OneLine(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         complain(f"{record.levelname.lower()}: {record.getMessage()}")
-        if record.exc_info and os.environ.get("HARU_DEBUG"):
+        if record.exc_info and debugging():
             tell(logging.Formatter().formatException(record.exc_info))
 
 
@@ -21,4 +21,4 @@ def prepare_logs() -> None:
     """From here on nothing that is logged reaches standard error in another form."""
     logging.basicConfig(level=logging.WARNING, handlers=[OneLine()], force=True)
     # What a tool has raised is the model's to deal with; whoever writes the tool wants to see where.
-    logging.getLogger("haru_fsm").setLevel(logging.DEBUG if os.environ.get("HARU_DEBUG") else logging.NOTSET)
+    logging.getLogger("haru_fsm").setLevel(logging.DEBUG if debugging() else logging.NOTSET)

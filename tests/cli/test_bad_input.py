@@ -42,6 +42,7 @@ ASK = ("ask", "안녕하세요", "--customer", "C003")
         ((*ASK, "--model", "gemeni:flash"), "gemini:NAME"),
         ((*ASK, "--model", "gemini:flash"), "GEMINI_API_KEY"),
         ((*ASK, "--db", "mysql://here"), "sqlite:///FILE"),
+        ((*ASK, "--db", "sqlite:///haru.db?mode=ro"), "no options behind a file's name"),
         ((*ASK, "--app", "nowhere"), "haru new"),
         (("list", "--app", "nowhere"), "haru new"),
         ((*ASK, "--app", "."), "states/"),
@@ -367,16 +368,18 @@ def test_what_nobody_expected_is_one_line_too(haru: Haru, tmp_path: Path, monkey
         tmp_path / "shop", states=STATES.replace("seq, request = last_request(conversation)", "raise KeyError('x')")
     )
     words = ("ask", "재고 알려주세요: get_stock item", "--customer", "kim", "--app", str(app))
-    with FakeGemini([CALL, CALL]) as gemini:
+    with FakeGemini([CALL, CALL, CALL]) as gemini:
         monkeypatch.setenv("GEMINI_API_KEY", "key")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
         failed = haru(*words)
         assert failed.code == 1
         assert "KeyError" in failed.complaint
         assert "HARU_DEBUG" in failed.complaint
+        monkeypatch.setenv("HARU_DEBUG", "0")
+        assert "Traceback" not in haru(*words).err
         monkeypatch.setenv("HARU_DEBUG", "1")
         assert "Traceback" in haru(*words).err
-    assert len(haru("list", "--unfinished", "--json").json) == 2
+    assert len(haru("list", "--unfinished", "--json").json) == 3
 
 
 CALL = {

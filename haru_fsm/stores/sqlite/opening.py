@@ -52,6 +52,8 @@ def opened(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
 def _connected(path: Path, busy_timeout_s: float) -> sqlite3.Connection:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder. Give a file in it, for example sqlite:///{path / 'haru.db'}.")
         if path.exists() and 0 < path.stat().st_size < HEADER_BYTES:
             # SQLite would take such a file for an empty database, and begin anew over what is left of ours.
             raise StoreError(f"{path} has been cut off: it is damaged. Restore it from a backup.")
