@@ -9,7 +9,8 @@
     tools, calling, starting          an app's tools, and an app to begin with
     options, wiring                   what commands share: options, and the way to app, store and engine
     narration, timeline, figures      what they show
-    output, progress, logs, debugging, exits   where that goes, and how it ends
+    output, progress, logs, debugging where that goes
+    stopping, exits                   how it ends
 
 Nothing heavy is imported before a command needs it. Whatever happens ends here: a result on standard output, or one
 line on standard error, and an exit code; never a traceback, unless HARU_DEBUG asks for one.

@@ -18,6 +18,8 @@ WAITING = 3
 """A person has to approve a call before the run goes on."""
 INTERRUPTED = 130
 """Ctrl-C; the number that shells give to it."""
+TERMINATED = 143
+"""SIGTERM; the same."""
 
 BAD_INPUT: tuple[type[errors.HaruError], ...] = (
     errors.SettingsError,

@@ -141,19 +141,22 @@ async def known(store: Store, conversation_id: str) -> Record:
 
 
 def run(work: Coroutine[Any, Any, T], interrupted: Callable[[], str] = lambda: "Interrupted.") -> T:
-    """Run a command's work to its end; Ctrl-C ends it with a line that says how to go on."""
+    """Run a command's work to its end; Ctrl-C and SIGTERM end it with a line that says how to go on."""
+    from haru_fsm.cli.stopping import ToldToStop, until_told_to_stop
+
     try:
         import asyncio
 
         from haru_fsm.cli.logs import prepare_logs
 
         prepare_logs()
-        return asyncio.run(work)
-    except KeyboardInterrupt:
+        return asyncio.run(until_told_to_stop(work))
+    except (KeyboardInterrupt, ToldToStop) as stopped:
         work.close()  # it may not even have begun
         tell()
         complain(interrupted())
-        raise typer.Exit(exits.INTERRUPTED) from None
+        told = isinstance(stopped, ToldToStop)
+        raise typer.Exit(exits.TERMINATED if told else exits.INTERRUPTED) from None
 
 
 def text_of(argument: str) -> str:

@@ -62,14 +62,19 @@ def begin(empty: Path, tmp_path: Path) -> Iterator[Begin]:
         process.communicate()
 
 
-def test_ctrl_c_says_how_to_go_on(begin: Begin, haru: Haru) -> None:
+STOPS = pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+
+
+@STOPS
+def test_who_is_stopped_says_how_to_go_on(begin: Begin, haru: Haru, number: int, code: int) -> None:
     script = Script(reply(call("get_my_orders")), HANG)
     with FakeGemini(script) as gemini:
         process = begin("ask", PARCELS, "--customer", "C003", base_url=gemini.base_url)
         assert script.reached.wait(30)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=30)
-    assert process.returncode == 130
+    assert process.returncode == code
+    assert haru("list", "--unfinished", "--json").json[0]["owner"] is None, "nobody has to wait for its lease"
     assert out.decode() == "[step 1] Action: get_my_orders({})\n"
     words = err.decode().strip().rpartition("haru resume ")
     assert "Traceback" not in err.decode()
