@@ -75,7 +75,8 @@ class Conversations:
             return run_of(self.rebuilt(record))
         if not self.is_void(record):
             raise ConversationBusy(
-                f"Conversation {conversation_id}: another worker has it ({record.summary.owner}). Nothing was changed."
+                f"Conversation {conversation_id}: another worker has it ({leases.told(record.summary.owner or '')}). "
+                "Nothing was changed."
             )
         return await self.worker(record, watch).resume()
 

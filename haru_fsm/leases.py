@@ -76,3 +76,9 @@ def is_void(owner: str | None, lease_until: float, now: float) -> bool:
         return owner not in _held
     alive = _started(int(pid))
     return alive is None or str(alive) != started or lease_until < now
+
+
+def told(owner: str) -> str:
+    """The owner for people: which process on which host."""
+    host, pid, *_ = [*owner.split("|"), "", ""]
+    return f"process {pid} on {host.partition('/')[0]}" if pid else owner

@@ -40,3 +40,8 @@ def test_a_number_that_another_process_has_now_keeps_nobody_waiting() -> None:
     began = leases._started(pid)
     assert began is not None
     assert leases.is_void(f"{leases.this_host()}|{pid}|{began - 10}|token", lease_until=100, now=50)
+
+
+def test_an_owner_is_told_in_words() -> None:
+    assert leases.told("shop-1/4026531836|3|60248950|dbf914f8") == "process 3 on shop-1"
+    assert leases.told("me") == "me"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import complain, say, say_json, tell, when
+from haru_fsm.cli.output import complain, counted, now, say, say_json, tell, when
 from haru_fsm.cli.wiring import Given, known, run, text_of
 from haru_fsm.errors import HaruError, SettingsError
 from haru_fsm.ids import new_conversation_id
@@ -18,7 +18,7 @@ from haru_fsm.ids import new_conversation_id
 if TYPE_CHECKING:
     from haru_fsm.conversation import Awaited, Step
     from haru_fsm.runs import Piece, Run
-    from haru_fsm.stores import Store
+    from haru_fsm.stores import Store, Summary
     from haru_fsm.worker import Watcher
 
 Text = Annotated[str, typer.Argument(metavar="TEXT", help="What the customer wrote; `-` reads standard input.")]
@@ -145,8 +145,10 @@ def resume(
     if (conversation_id is None) is not every:
         raise SettingsError("Say which run to carry on: haru resume ID, or haru resume --all.")
     if conversation_id is None:
-        ended = run(_resume_all(given), given.interrupted("resume", "--all"))
-        return _show_all(ended, as_json)
+        ended, left = run(_resume_all(given), given.interrupted("resume", "--all"))
+        code = _show_all(ended, as_json)
+        _tell_left(left, given)
+        return code
     again = given.interrupted("resume", conversation_id)
     return show_run(run(_resume(given, conversation_id, as_json), again), given, as_json)
 
@@ -158,13 +160,15 @@ async def _resume(given: Given, conversation_id: str, as_json: bool) -> Run:
             return await engine.resume(conversation_id, watch=watch)
 
 
-async def _resume_all(given: Given) -> list[Run | HaruError]:
+async def _resume_all(given: Given) -> tuple[list[Run | HaruError], Sequence[Summary]]:
+    """What has become of each, and what is unfinished now."""
     from haru_fsm.cli.progress import counting
 
     async with given.engine() as engine:
         waiting = await engine.store.conversations(unfinished=True)
         with counting("carrying runs on") as progress:
-            return await engine.resume_all(watch=_Rested(progress, sum(not one.paused for one in waiting)))
+            ended = await engine.resume_all(watch=_Rested(progress, sum(not one.paused for one in waiting)))
+        return ended, await engine.store.conversations(unfinished=True)
 
 
 @dataclass(slots=True)
@@ -216,6 +220,10 @@ def show_run(ended: Run, given: Given, as_json: bool) -> int:
 def what_waits(waiting: Iterable[Awaited], conversation_id: str, given: Given) -> Iterator[str]:
     """What a person has to decide, and what to type for it."""
     for call in waiting:
+        if call.expires_at <= now():
+            yield f"denied, for nobody approved it by {when(call.expires_at)} UTC: {call.tool}({call.args!r})"
+            yield f"  {given.command('resume', conversation_id)}"
+            continue
         yield one_waits(call)
         if given.forgets:
             continue  # nobody can decide any more
@@ -246,6 +254,20 @@ def _show_all(ended: list[Run | HaruError], as_json: bool) -> int:
     for failure in failures:
         complain(str(failure))
     return max([exits.OK, *map(exits.of_run, runs), *(exits.FAILED for _ in failures)])
+
+
+def _tell_left(left: Sequence[Summary], given: Given) -> None:
+    """What resuming has left alone, so that nobody who sees it in a list wonders."""
+    from haru_fsm import leases
+
+    paused = sum(one.paused for one in left)
+    held = sum(not one.paused and not leases.is_void(one.owner, one.lease_until, now()) for one in left)
+    reasons = [
+        *([f"{counted(paused, 'run')} for a person's approval"] if paused else []),
+        *([f"{counted(held, 'run')} for a worker that is alive, or has been heard of a moment ago"] if held else []),
+    ]
+    if reasons:
+        tell(f"waiting: {', '.join(reasons)}. See: {given.command('list', '--unfinished')}")
 
 
 # --------------------------------------------------------------------------- chat

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from haru_fsm.cli import exits, options
-from haru_fsm.cli.output import say, say_json, show, tell, when
+from haru_fsm.cli.output import now, say, say_json, show, tell, when
 from haru_fsm.cli.wiring import Given, known, run
 
 if TYPE_CHECKING:
@@ -132,7 +132,19 @@ def show_record(record: Record, tickets: Sequence[StoredTicket], given: Given) -
     for stored in tickets:
         closed = f"answered: {stored.reply}" if stored.closed_at is not None else "open"
         say(f"ticket {stored.ticket.ticket_id} ({stored.ticket.category}, {stored.ticket.urgency}): {closed}")
+    if not one.resting:
+        say(_whose(one, given))
     say(f"{one.state}, {state} · {_sums(record.steps)}")
+
+
+def _whose(one: Summary, given: Given) -> str:
+    """Who works on a run that is under way, or how to carry it on."""
+    from haru_fsm import leases
+
+    if leases.is_void(one.owner, one.lease_until, now()):
+        return f"nobody works on it: {given.command('resume', one.conversation_id)}"
+    who = leases.told(one.owner or "")
+    return f"{who} works on it; others may from {when(one.lease_until)} UTC, if it is not heard of before"
 
 
 def _sums(steps: Sequence[Step]) -> str:

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import sys
+import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
@@ -148,6 +149,11 @@ def write_line(line: str) -> bool:
         _give_up(results())
         return False
     return True
+
+
+def now() -> float:
+    """The time, in seconds since the epoch, for what people are told."""
+    return time.time()
 
 
 def when(at: float) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from haru_fsm import Engine, load_app
+from haru_fsm.cli import asking as looking_at
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.settings import Settings
 from tests.cli.conftest import Haru
@@ -49,7 +50,19 @@ def test_waiting_is_told_with_what_to_type(haru: Haru, app: Path) -> None:
     assert "haru approve" in shown.out
     assert haru("show", conversation, *where, "--json").json["waiting"][0]["tool"] == "wipe"
     assert "waiting" in haru("stats", *where, "--json").out
-    assert haru("resume", "--all", *where).out.strip() == "Nothing was left to carry on."
+    rest = haru("resume", "--all", *where)
+    assert rest.out.strip() == "Nothing was left to carry on."
+    assert rest.err == f"waiting: 1 run for a person's approval. See: haru list --unfinished --app {app}\n"
+
+
+def test_an_approval_whose_time_is_up_is_not_asked_for(haru: Haru, app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    conversation = paused(app, "A")
+    where = ("--app", str(app))
+    monkeypatch.setattr(looking_at, "now", lambda: 4e9)
+    shown = haru("show", conversation, *where).out
+    assert "denied, for nobody approved it by " in shown
+    assert f"  haru resume {conversation} --app {app}\n" in shown
+    assert "haru approve" not in shown
 
 
 def test_approve_and_deny(haru: Haru, app: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from rich.cells import cell_len
 from haru_fsm.stores import Started
 from haru_fsm.stores.sqlite import SQLiteStore
 from tests.cli.conftest import PARCELS, Haru, clean_environment, command
+from tests.tables import received
 
 
 @pytest.fixture
@@ -46,6 +49,49 @@ def test_list(haru: Haru, asked: dict[str, object]) -> None:
     assert haru("list", "--unfinished", "--json").json == []
     assert haru("list", "--customer", "C001", "--json").json == []
     assert haru("list", "--unfinished").out == "No unfinished conversations.\n"
+
+
+ELSEWHERE = "shop-2/1|7|1|token"
+
+
+def left_by(owner: str | None, lease_until: float, database: Path) -> None:
+    """A run that is under way, as this worker has left it."""
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE conversations SET resting = 0, owner = ?, lease_until = ?", (owner, lease_until))
+
+
+@pytest.mark.parametrize(
+    ("owner", "until", "says"),
+    [
+        (None, 0.0, "nobody works on it: haru resume c-1\n"),
+        (ELSEWHERE, 1.0, "nobody works on it: haru resume c-1\n"),
+        (
+            ELSEWHERE,
+            4e9,
+            "process 7 on shop-2 works on it; others may from 2096-10-02 07:06:40 UTC, if it is not heard of",
+        ),
+    ],
+)
+def test_whose_turn_it_is_stands_in_what_is_shown(
+    haru: Haru, empty: Path, owner: str | None, until: float, says: str
+) -> None:
+    store = SQLiteStore(empty.parent / "haru.db")
+    asyncio.run(store.append(received(), expected_seq=0, owner=None, over=None, lease_s=15))
+    store.close()
+    left_by(owner, until, empty.parent / "haru.db")
+    assert says in haru("show", "c-1").out
+
+
+def test_who_resumes_all_hears_of_what_others_hold(haru: Haru, empty: Path, asked: dict[str, object]) -> None:
+    store = SQLiteStore(empty.parent / "haru.db")
+    asyncio.run(store.append(received(), expected_seq=0, owner=ELSEWHERE, over=None, lease_s=1e9))
+    store.close()
+    rest = haru("resume", "--all")
+    assert (rest.code, rest.out) == (0, "Nothing was left to carry on.\n")
+    assert "waiting: 1 run for a worker that is alive" in rest.err
+    assert haru("resume", "c-1").complaint == (
+        "haru: Conversation c-1: another worker has it (process 7 on shop-2). Nothing was changed."
+    )
 
 
 @pytest.mark.parametrize(("words", "stands_for"), [(("list",), "conversation_id"), (("tickets",), "ticket_id")])
