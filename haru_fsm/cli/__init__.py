@@ -1,7 +1,8 @@
 """The `haru` command.
 
-    commands    the table of commands
-    asking, chatting, forking         conversations
+    commands                          the table of commands
+    asking, resuming                  conversations
+    chatting, forking
     approving, settling, ticketing    what persons decide in them
     looking, stats, replaying         what is stored, looked at
     databases                         what is stored, as a whole: verified, exported, imported, pruned
@@ -9,7 +10,8 @@
     tools, calling, starting          an app's tools, and an app to begin with
     options, wiring                   what commands share: options, and the way to app, store and engine
     narration, timeline, figures      what they show
-    output, progress, logs, debugging where that goes
+    output, progress                  where that goes
+    logs, debugging
     stopping, exits                   how it ends
 
 Nothing heavy is imported before a command needs it. Whatever happens ends here: a result on standard output, or one

@@ -21,6 +21,7 @@ from haru_fsm.cli import (
     options,
     proving,
     replaying,
+    resuming,
     settling,
     starting,
     stats,
@@ -73,7 +74,7 @@ def _for_each(group: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 haru.command()(asking.ask)
 haru.command()(asking.chat)
-haru.command()(asking.resume)
+haru.command()(resuming.resume)
 haru.command("list")(looking.list_)
 haru.command("show")(looking.show_)
 haru.command()(stats.stats)
