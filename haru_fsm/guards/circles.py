@@ -48,7 +48,7 @@ class RepeatedCall(OfTrail):
             return None
         return self.trip(
             figure,
-            f"the same call ({event.calls[0].name}) was requested for the {figure}th time and has brought the same "
+            f"the same call ({event.calls[0].name}) was requested {figure} times and has brought the same "
             "observation each time",
             self.times,
         )

@@ -29,6 +29,7 @@ from haru_fsm.stores.sqlite.pruning import TOGETHER, forget
 from haru_fsm.stores.sqlite.reading import lenient, load, stored
 from haru_fsm.stores.sqlite.transactions import commit, read
 from haru_fsm.stores.sqlite.turns import ask_often, begin
+from haru_fsm.stores.sqlite.whereabouts import Whereabouts
 from haru_fsm.stores.sqlite.writing import Append, Head, Lease, add_note, file, note
 
 BUSY_TIMEOUT_S = 5.0
@@ -54,6 +55,7 @@ class SQLiteStore:
         self._busy_timeout_s = busy_timeout_s
         self._lease_s = 15.0
         self._room: LogRoom
+        self._whereabouts: Whereabouts
         self._writer = DatabaseThread(
             "haru-writer", self._open_for_writing, self._commit, idle=self._renew, idle_s=RENEW_S
         )
@@ -70,9 +72,14 @@ class SQLiteStore:
         connection = self._open()
         ask_often(connection)
         self._room = LogRoom(self.path)
+        self._whereabouts = Whereabouts(self.path)
         return connection
 
     def _commit(self, connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
+        if self._whereabouts.wrong() is not None:
+            for request in requests:
+                request.error = self._whereabouts.wrong()
+            return
         commit(self._room, self._busy_timeout_s, connection, requests)
 
     def _open_for_reading(self) -> sqlite3.Connection:
