@@ -108,7 +108,10 @@ def prune(
     db: options.Database = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Forget conversations that have rested for long. Never an open run, an open ticket or a call in doubt."""
+    """Forget conversations that have rested for long. Never an open run, an open ticket or a call in doubt.
+
+    Some at a time, beside a running service. The file keeps its size; the room in it is used again.
+    """
     span = re.fullmatch(r"(\d+(?:\.\d+)?)([dhms])", older_than.strip())
     if span is None:
         raise SettingsError(f"--older-than is {older_than!r}. Give a number and d, h, m or s, for example 90d.")
