@@ -76,11 +76,11 @@ class SQLiteStore:
         return connection
 
     def _commit(self, connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
-        if self._whereabouts.wrong() is not None:
-            for request in requests:
-                request.error = self._whereabouts.wrong()
-            return
-        commit(self._room, self._busy_timeout_s, connection, requests)
+        if (wrong := self._whereabouts.wrong()) is None:
+            return commit(self._room, self._busy_timeout_s, connection, requests)
+        for request in requests:
+            request.error = wrong
+        return None
 
     def _open_for_reading(self) -> sqlite3.Connection:
         connection = self._open()
