@@ -49,8 +49,7 @@ async def decide(
 async def settle(conversations: Conversations, conversation_id: str, call: str, outcome: Outcome) -> Outcome:
     """Write down how a call in doubt has ended, as somebody has found out. Returns what was written."""
     parts, record = conversations.parts, await conversations.load(conversation_id)
-    entry = record.ledger.get(call)
-    if entry is None or entry.started is None:
+    if call not in record.ledger:
         raise UnknownCall(f"Conversation {conversation_id} has no call {call} in doubt. `haru show` lists them.")
     at = outcome.at or round(parts.clock.now(), 3)
     outcome = outcome.model_copy(update={"response": json_safe(outcome.response), "at": at})

@@ -195,6 +195,7 @@ async def test_a_message_in_a_pause_is_kept_and_begins_the_next_run(store: Store
 
         done = await haru.approve(paused.conversation_id, "2.0")
         assert (done.run_id, done.answer) == (paused.run_id, "지웠습니다.")
+        assert (await record_of(haru, paused.conversation_id)).summary.resting, "what was kept is answered unasked"
         assert (await haru.ask("그리고요?", **where, message_id="m2")).answer == "둘째 답"
         assert (await haru.ask("하나 더요", **where, message_id="m3")).answer == "셋째 답"
         steps = (await record_of(haru, paused.conversation_id)).steps
@@ -210,6 +211,7 @@ class Meddled(MemoryStore):
     def __init__(self, before: Callable[[], Awaitable[object]] | None = None, *, fails: bool = False) -> None:
         super().__init__()
         self.before, self.fails = before, fails
+        self.after: Callable[[], Awaitable[object]] | None = None
 
     async def append(self, conversation: Conversation, **place: Any) -> None:
         if not isinstance(conversation.steps[-1].event, MessageHeld):
@@ -219,6 +221,9 @@ class Meddled(MemoryStore):
             await before()
         await super().append(conversation, **place)
         fails, self.fails = self.fails, False
+        after, self.after = self.after, None
+        if after is not None:
+            await after()
         if fails:
             raise StoreError("It was stored, and nobody could say so.")
 
@@ -237,15 +242,34 @@ async def test_a_message_that_meets_a_decision_is_kept_or_begins_the_next_run(
         assert run.answer == ("둘째 답" if calls == "A" else HELD_NOTICE)
 
 
-async def test_a_message_that_was_kept_though_the_store_said_otherwise_is_kept_once() -> None:
+@pytest.mark.parametrize("more", [(), ("하나 더요",)])
+async def test_a_message_that_was_kept_though_the_store_said_otherwise_is_kept_once(more: tuple[str, ...]) -> None:
     store = Meddled()
     async with engine(ScriptedModel([wipe("A")]), tools=Counter(), store=store) as haru:
         where = Where(customer_id="C1", conversation_id="c-1")
         await haru.ask("지워 주세요", **where)
-        store.fails = True
+
+        async def meanwhile() -> None:
+            for text in more:
+                await haru.ask(text, **where)
+
+        store.fails, store.after = True, meanwhile
         assert (await haru.ask("그리고요?", **where)).answer == HELD_NOTICE
         steps = (await record_of(haru, "c-1")).steps
-        assert sum(isinstance(step.event, MessageHeld) for step in steps) == 1
+        held = [step.event.text for step in steps if isinstance(step.event, MessageHeld)]
+        assert held == ["그리고요?", *more]
+
+
+async def test_a_kept_message_that_fails_as_well_is_added_to_the_ticket_of_the_run_before_it() -> None:
+    async with engine(ScriptedModel([wipe("A")]), tools=Counter()) as haru:  # the script is over: the model fails
+        where = Where(customer_id="C1", conversation_id="c-1")
+        await haru.ask("지워 주세요", **where)
+        await haru.ask("그리고요?", **where, message_id="m2")
+        first = await haru.deny("c-1", "2.0")
+        second = await haru.ask("그리고요?", **where, message_id="m2")
+        [stored] = await haru.store.tickets()
+        assert first.ticket == second.ticket == stored.ticket
+        assert len(stored.notes) == 1
 
 
 async def test_a_pause_spends_no_deadline_and_opens_no_budget() -> None:

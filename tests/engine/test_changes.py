@@ -17,8 +17,11 @@ from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import (
     ApprovalDecided,
     ApprovalRequested,
+    Conversation,
     Event,
+    FailureReason,
     MessageReceived,
+    ModelAnswered,
     ModelFailed,
     Resumed,
     TicketClosed,
@@ -29,6 +32,7 @@ from haru_fsm.errors import ConversationBusy, ConversationMoved, NoTransition, W
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
 from haru_fsm.replaying import replay
 from haru_fsm.runs import Run
+from haru_fsm.services import Services
 from haru_fsm.stores import Started, Store
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
@@ -74,6 +78,12 @@ async def open_run(store: Store, *events: Event, workflow: Workflow = SMALL, too
 
 async def carried_on(store: Store, *tools: Any, workflow: Workflow = SMALL, says: str = "도착합니다.") -> Run:
     return await engine(workflow, ScriptedModel([says]), store, *tools).resume("c-1")
+
+
+async def say(conversation: Conversation, services: Services) -> ModelAnswered | ModelFailed:
+    outcome = await services.model.respond(services.request(conversation))
+    assert isinstance(outcome, ModelAnswered | ModelFailed)
+    return outcome
 
 
 async def resumed_of(store: Store) -> Resumed:
@@ -425,6 +435,17 @@ async def test_a_kept_message_that_has_no_place_to_begin_holds_back_no_ending() 
     assert (await later.ask("여보세요?", **where, message_id="m2")).answer == "네."
 
 
+async def test_a_kept_message_waits_for_the_person_also_where_the_state_of_the_pause_is_gone() -> None:
+    store, clock = MemoryStore(), FakeClock()
+    paused = await waiting_twice(store, clock)
+    where = Where(customer_id="C1", conversation_id=paused.conversation_id)
+    later = engine(renamed(), ScriptedModel(["네."]), store, clock=clock)
+    async with asyncio.timeout(30):
+        kept = await later.ask("여보세요?", **where, message_id="m2")
+        assert await later.ask("여보세요?", **where, message_id="m2") == kept
+    assert kept.answer == HELD_NOTICE
+
+
 async def test_a_message_that_was_kept_by_another_table_begins_when_it_is_sent_again() -> None:
     store, clock = MemoryStore(), FakeClock()
     paused = await waiting_twice(store, clock)
@@ -470,20 +491,47 @@ async def test_a_resume_takes_the_lease_before_it_acts_also_where_the_table_has_
     assert (await resuming).answer == "냈습니다."
 
 
-async def test_a_run_that_kills_its_process_ends_in_a_ticket_also_where_the_table_has_no_rows_for_it() -> None:
-    store = MemoryStore()
-    await open_run(store, calls(("look", {"what": "A"})))
-    for _ in range(3):
-        haru = engine(SMALL, ScriptedModel([]), store, max_resumes=3)
+async def dies(store: Store, *, times: int, workflow: Workflow = SMALL) -> None:
+    """The run is taken up this often by a process that dies of it."""
+    for _ in range(times):
+        haru = engine(workflow, ScriptedModel([]), store, max_resumes=3)
         worker = haru._conversations.worker(await haru._conversations.load("c-1"), None)
         await worker._take_up()
         await worker._save()
         await worker._let_go()
+
+
+async def test_a_run_that_kills_its_process_ends_in_a_ticket_also_where_the_table_has_no_rows_for_it() -> None:
+    store = MemoryStore()
+    await open_run(store, calls(("look", {"what": "A"})))
+    await dies(store, times=3)
     run = await engine(SMALL, ScriptedModel([]), store, max_resumes=3).resume("c-1")
     assert run.ticket is not None
     assert run.stopped_by is not None
     assert "taken up again 3 times" in run.stopped_by.because
     assert "여러 번 중단되어" in run.ticket.summary
+
+
+async def test_a_run_on_its_way_to_a_person_goes_on_however_often_it_is_taken_up() -> None:
+    store = MemoryStore()
+    await open_run(store, ModelFailed(reason=FailureReason.REPLAY))
+    await dies(store, times=4)
+    run = await engine(SMALL, ScriptedModel([]), store, max_resumes=3).resume("c-1")
+    assert run.ticket is not None
+    assert run.stopped_by is not None
+    assert run.stopped_by.guard == "model_failed", "it was on its way before it was taken up"
+
+
+async def test_where_no_state_opens_tickets_a_run_goes_on_however_often_it_is_taken_up() -> None:
+    rows = (
+        Row(MessageReceived, "DONE", "THINK"),
+        Row(ModelAnswered, "THINK", "DONE", rests=True),
+        Row(ModelFailed, "THINK", "DONE", rests=True),
+    )
+    workflow, store = Workflow(rows, work={"THINK": say}, initial="DONE"), MemoryStore()
+    await open_run(store, workflow=workflow)
+    await dies(store, times=4, workflow=workflow)
+    assert (await carried_on(store, workflow=workflow, says="네.")).answer == "네."
 
 
 # --------------------------------------------------------------------------- events of an app's own

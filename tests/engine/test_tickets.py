@@ -278,6 +278,7 @@ async def test_while_the_desk_is_down_nobody_waits_for_it_and_who_comes_next_is_
         record = await haru.store.load("c-1")
         assert record is not None
         assert [step.event.kind for step in record.steps[2:]] == ["resumed", "resumed"], "one for each who came"
+        assert record.summary.owner is None, "nobody has to wait for the lease of who could not file it"
         desk.there = True
         assert (await haru.ask("둘", **where, message_id="m2")).run_id == "c-1/2"
         ended = await haru.ask("하나", **where, message_id="m1")
