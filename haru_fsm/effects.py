@@ -43,11 +43,11 @@ def digest_of(canonical: str) -> str:
     return hashlib.blake2b(canonical.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
-def same_effect(entries: Iterable[LedgerEntry], *, call: str, run: int, name: str, digest: str) -> LedgerEntry | None:
+def same_effect(entries: Iterable[LedgerEntry], *, run: int, name: str, digest: str) -> LedgerEntry | None:
     """An earlier call of this run that is the same declared effect, unless it certainly was not done."""
     for entry in entries:
         started = entry.started
-        if started is None or not started.declared or entry.call == call:
+        if started is None or not started.declared:
             continue
         if (started.run, started.name, started.digest) != (run, name, digest):
             continue

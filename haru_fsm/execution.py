@@ -180,9 +180,7 @@ class Executor:
     def _repeated(self, call: _Call, digest: str) -> ToolResult | None:
         if call.tool is None or not call.tool.declares_effect or call.tool.marks.repeatable:
             return None
-        entry = same_effect(
-            self.ledger.entries.values(), call=call.key, run=self.run, name=call.tool.name, digest=digest
-        )
+        entry = same_effect(self.ledger.entries.values(), run=self.run, name=call.tool.name, digest=digest)
         if entry is None:
             return None
         if entry.outcome is None:

@@ -11,7 +11,7 @@ import pytest
 from haru_fsm import Engine, Run, tool
 from haru_fsm.arrivals import MESSAGE_CHARS
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import ApprovalDecided, Conversation, Event, MessageHeld, ResultStatus
+from haru_fsm.conversation import ApprovalDecided, ApprovalRequested, Conversation, Event, MessageHeld, ResultStatus
 from haru_fsm.errors import (
     ConversationBusy,
     ConversationMoved,
@@ -159,6 +159,20 @@ async def test_a_decision_that_meets_another_one_is_told_so() -> None:
     with pytest.raises(ConversationMoved, match="somebody else decided"):
         await haru.approve("c-1", "2.0")
     assert [decided.approved for decided in await decisions_of(haru)] == [False]
+
+
+async def test_a_decision_about_a_run_that_was_left_before_its_pause_brings_it_there_first() -> None:
+    class Dies(MemoryStore):
+        async def append(self, conversation: Conversation, **place: Any) -> None:
+            if isinstance(conversation.steps[-1].event, ApprovalRequested) and place["expected_seq"] == 2:
+                raise RuntimeError("the process is gone")
+            await super().append(conversation, **place)
+
+    haru = engine(ScriptedModel([WIPE, "지웠습니다."]), tools=Wiping(), store=Dies())
+    with pytest.raises(RuntimeError):
+        await haru.ask("지워 주세요", **OURS)
+    assert (await haru.approve("c-1", "2.0")).answer == "지웠습니다."
+    assert (await record_of(haru, "c-1")).summary.resting
 
 
 @pytest.mark.parametrize("comes", ["a message", "a decision"])
