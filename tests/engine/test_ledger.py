@@ -12,8 +12,9 @@ from haru_fsm import Engine, IdempotencyKey, tool
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import ResultStatus, executed
 from haru_fsm.execution import REPEATED_NOTE
+from haru_fsm.ledger import doubts, inherited
 from haru_fsm.models.scripted import ScriptedModel
-from haru_fsm.stores import Outcome, Started
+from haru_fsm.stores import LedgerEntry, Outcome, Started
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.crashes import Crashed, Crasher, CrashingStore, CrashPoint
 from tests.engine.shopless import Makes, Tools, Where, broken, engine, not_done, record_of
@@ -131,8 +132,8 @@ async def test_an_effect_whose_outcome_a_crash_has_swallowed_runs_again_only_und
     crasher = Crasher(CrashPoint("write", 4, "before"), in_process=True)  # message, reply, started: then the outcome
     store = MemoryStore()
     base = engine(model, store=store)
+    dying = Engine(base.app.with_tools(made), model=model, store=CrashingStore(store, crasher))
     with pytest.raises(Crashed):
-        dying = Engine(base.app.with_tools(made), model=model, store=CrashingStore(store, crasher))
         await dying.ask("해 주세요", **HERE)
     haru = Engine(base.app.with_tools(made), model=model, store=store)
     run = await haru.resume("c-1")
@@ -183,7 +184,7 @@ async def test_what_was_not_done_may_be_asked_for_again() -> None:
 
 
 @pytest.mark.parametrize("marks", [{}, {"read_only": False, "repeatable": True}], ids=["undeclared", "repeatable"])
-async def test_what_states_no_effect_or_may_be_repeated_runs_again(marks: dict[str, bool]) -> None:
+async def test_what_states_no_effect_or_may_be_repeated_runs_again(marks: dict[str, Any]) -> None:
     ran: list[str] = []
 
     class Undeclared:
@@ -205,3 +206,32 @@ async def test_the_same_effect_again_is_in_doubt_where_the_first_one_is() -> Non
     assert tools.runs == {"pay(A)": 1}
     assert "not known" in second["error"]
     assert len(await haru.store.tickets()) == 1
+
+
+# --------------------------------------------------------------------------- what is read out of a ledger
+
+
+STARTED = Started(run=2, name="pay", digest="d")
+ENTRIES = [
+    LedgerEntry("2.0", Started(run=1, name="pay", digest="d")),
+    LedgerEntry("2.1", Started(run=1, name="pay", digest="d"), THEIRS),
+    LedgerEntry("7.0", STARTED),
+    LedgerEntry("7.1", STARTED, THEIRS),
+    LedgerEntry("7.2", None, THEIRS),  # a read that came back before its siblings
+]
+
+
+@pytest.mark.parametrize(("run", "calls"), [(None, ["2.0", "7.0"]), (1, ["2.0"]), (2, ["7.0"]), (3, [])])
+def test_in_doubt_is_what_was_started_and_has_no_outcome(run: int | None, calls: list[str]) -> None:
+    assert [entry.call for entry in doubts(ENTRIES, run=run)] == calls
+
+
+async def test_a_fork_takes_over_the_effects_of_its_own_journal_as_the_nearest_ledger_knows_them() -> None:
+    both = [("look", {"what": "A"}), ("pay", {"what": "A"}), ("pay", {"what": "A"})]
+    async with engine(ScriptedModel([both, "네."])) as haru:
+        await haru.ask("내 주세요", **HERE)
+        steps = (await record_of(haru, "c-1")).steps
+    near, far = LedgerEntry("2.1", STARTED, THEIRS), LedgerEntry("2.1", STARTED)
+    known = [near, LedgerEntry("9.0", STARTED), LedgerEntry("2.0", STARTED), LedgerEntry("2.2", STARTED), far]
+    assert inherited(steps, known) == {"2.1": near}, "a read, what was not run and what came later are not among them"
+    assert inherited(steps, []) == {}
