@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from haru_fsm.errors import JournalDamaged
 from haru_fsm.models.scripted import Line, ScriptedModel
 from haru_fsm.stores import Outcome
 from haru_fsm.stores.sqlite import SQLiteStore
-from tests.engine.shopless import Tools, broken, engine
+from tests.engine.shopless import Tools, broken, engine, not_done
 
 
 async def test_a_rehearsal_of_a_rehearsal_knows_what_was_done_as_well() -> None:
@@ -28,6 +29,30 @@ async def test_a_rehearsal_of_a_rehearsal_knows_what_was_done_as_well() -> None:
             [(_, _, result)] = executed(record.steps)
             assert (result.status, result.response) == (ResultStatus.DONE, {"result": {"paid": "A"}})
     assert tools.runs == {"pay(A)": 1}
+
+
+async def test_a_rehearsal_makes_nothing_and_knows_only_what_is_known() -> None:
+    """What was done is answered as it was; what was not, or is in doubt, or has other arguments, is refused."""
+
+    def pays(what: str) -> Any:
+        return not_done(what) if what == "sold out" else broken(what) if what == "broken" else {"paid": what}
+
+    tools = Tools(pay=pays)
+    reads = [("look", {"what": "A"}), ("look", {"what": "B"})]
+    did: list[tuple[str, dict[str, Any]]] = [("pay", {"what": what}) for what in ("done", "sold out", "broken")]
+    script: list[Line] = [[*reads, *did], "네.", [*reads, *did, ("pay", {"what": "new"}), ("book", {"what": "done"})]]
+    async with engine(ScriptedModel([*script, "네."]), tools=tools) as haru:
+        run = await haru.ask("결제해 주세요", customer_id="C1")
+        forked = await haru.fork(run.conversation_id, at=1)
+        record = await haru.store.load(forked.conversation_id)
+        assert record is not None
+        told = [result for _, _, result in executed(record.steps)]
+    assert [result.ran for result in told] == [True] * 2 + [False] * 5
+    assert [result.status for result in told] == [ResultStatus.DONE] * 3 + [ResultStatus.NOT_DONE] * 4
+    assert told[2].response == {"result": {"paid": "done"}}
+    assert ["rehearsal" in str(result.response) for result in told] == [False] * 4 + [True] * 3
+    assert [tools.runs[f"look({what})"] for what in "AB"] == [2, 2]
+    assert sum(tools.runs.values()) == 4 + 3
 
 
 @pytest.mark.parametrize("generations", [1, 2])
