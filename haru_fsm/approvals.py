@@ -62,8 +62,6 @@ class Approvals:
     @classmethod
     def of(cls, conversation_id: str, steps: Sequence[Step], ttl_s: float) -> Approvals:
         """Those that a journal holds since its last reply."""
-        if not steps or isinstance(steps[-1].event, ToolsRequested):
-            return cls(conversation_id, ttl_s, steps=steps)
         asked: dict[str, Awaited] = {}
         decided: dict[str, ApprovalDecided] = {}
         results: tuple[ToolResult, ...] = ()

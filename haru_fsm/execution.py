@@ -91,7 +91,7 @@ class Executor:
         try:
             while waiting:
                 done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                finished = [(waiting.pop(task), task.result()) for task in tasks if task in done and task in waiting]
+                finished = [(waiting.pop(task), task.result()) for task in tasks if task in done]
                 if waiting:
                     # While others still run, what is known is written down: after a crash only they run again.
                     # Nobody waits for it here, so what has come together is committed together.

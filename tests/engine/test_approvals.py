@@ -141,6 +141,18 @@ async def test_the_calls_of_one_reply_are_decided_one_by_one_and_hold_up_no_othe
         assert ["error" in each for each in results(haru, 2)] == [True, False, False, False, False]
 
 
+async def test_what_came_of_one_reply_s_calls_is_not_taken_for_the_next_one_s() -> None:
+    tools = Counter()
+    model = ScriptedModel([[("look", {"what": "A"}), *wipe("B")], [("look", {"what": "C"}), *wipe("D")], "네."])
+    async with engine(model, tools=tools) as haru:
+        paused = await haru.ask("지워 주세요", customer_id="C1")
+        again = await haru.approve(paused.conversation_id, "2.1")
+        assert [each.args for each in again.waiting] == [{"what": "D"}]
+        await haru.deny(paused.conversation_id, again.waiting[0].call)
+        assert results(haru, 3)[0]["result"]["what"] == "C"
+    assert tools.runs == {"look(A)": 1, "wipe(B, 1)": 1, "look(C)": 1}
+
+
 async def test_a_call_that_failed_before_the_pause_is_not_made_again_after_it() -> None:
     tools = Counter(look=broken)
     async with engine(ScriptedModel([[("look", {"what": "B"}), *wipe("A")], "네."]), tools=tools) as haru:

@@ -10,7 +10,7 @@ import pytest
 
 from haru_fsm import Engine, tool
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import ResultStatus, ToolResult, executed
+from haru_fsm.conversation import ResultStatus, ToolResult, ToolsExecuted, executed
 from haru_fsm.models.scripted import ScriptedModel
 from tests.engine.shopless import Tools, Where, broken, engine, record_of
 
@@ -48,13 +48,16 @@ async def results(haru: Engine) -> list[ToolResult]:
 async def test_a_result_says_what_its_call_was() -> None:
     clock = FakeClock()
     model = ScriptedModel([[("look", {"number": "7"}), ("pay", {"number": 8})], "됐습니다."])
-    read, effect = await results(engine(model, tools=Slow(clock), clock=clock))
+    haru = engine(model, tools=Slow(clock), clock=clock)
+    read, effect = await results(haru)
     assert (read.status, read.ran, read.effect, read.polling) == (ResultStatus.DONE, True, False, True)
     assert (effect.status, effect.ran, effect.effect, effect.polling) == (ResultStatus.DONE, True, True, False)
     assert (read.took_ms, effect.took_ms) == (2000, 3000)
     assert len(read.repairs) == 1
     assert "7" in read.repairs[0]
     assert effect.repairs == ()
+    [acted] = [step.event for step in (await record_of(haru, "c-1")).steps if isinstance(step.event, ToolsExecuted)]
+    assert acted.took_ms == 5000
 
 
 async def test_a_read_that_raises_has_failed() -> None:

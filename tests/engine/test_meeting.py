@@ -161,6 +161,19 @@ async def test_a_decision_that_meets_another_one_is_told_so() -> None:
     assert [decided.approved for decided in await decisions_of(haru)] == [False]
 
 
+async def test_who_names_no_waiting_call_is_told_what_became_of_it_and_what_waits() -> None:
+    haru = engine(ScriptedModel([WIPE * 2, "네."]), tools=Wiping())
+    await haru.ask("지워 주세요", **OURS)
+    with pytest.raises(UnknownCall, match=r"No call 9\.9 waits for approval\. Waiting: 2\.0, 2\.1\."):
+        await haru.approve("c-1", "9.9")
+    await haru.deny("c-1", "2.1", by="kim")
+    with pytest.raises(UnknownCall, match=r"Call 2\.1 was denied by kim\. Waiting: 2\.0\."):
+        await haru.approve("c-1", "2.1")
+    await haru.approve("c-1", "2.0", by="lee")
+    with pytest.raises(UnknownCall, match=r"Call 2\.0 was approved by lee\. No call waits now\."):
+        await haru.deny("c-1", "2.0")
+
+
 async def test_a_decision_about_a_run_that_was_left_before_its_pause_brings_it_there_first() -> None:
     class Dies(MemoryStore):
         async def append(self, conversation: Conversation, **place: Any) -> None:
