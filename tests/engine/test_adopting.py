@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from haru_fsm.conversation import HistoryAdopted, MessageReceived
+from haru_fsm.errors import ConversationMoved, SettingsError
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.tickets import WORKING_NOTICE
-from tests.engine.shopless import engine
+from tests.engine.shopless import engine, record_of
 
 HELLO = {"role": "user", "parts": [{"text": "안녕하세요"}]}
 CALL = {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}}}]}
@@ -54,3 +56,27 @@ async def test_a_picture_beside_the_last_question_is_sent_too() -> None:
     assert check_contents(contents) == []
     parts = [part for content in contents for part in content["parts"]]
     assert parts == [PICTURE, {"text": "이 상품 있나요?"}]
+
+
+@pytest.mark.parametrize("bad", ["", "  ", "\ud800"])
+async def test_a_history_is_somebody_s_and_has_turns(bad: str) -> None:
+    async with engine(ScriptedModel([])) as haru:
+        with pytest.raises(SettingsError, match="customer's number"):
+            await haru.adopt([HELLO], customer_id=bad)
+        with pytest.raises(SettingsError, match="history is empty"):
+            await haru.adopt([], customer_id="C1")
+        assert await haru.store.conversations() == []
+
+
+async def test_a_history_is_taken_in_once_with_its_time_and_what_its_run_began_under() -> None:
+    said = [HELLO, {"role": "model", "parts": [{"text": "무엇을 도와드릴까요?"}]}, HELLO]
+    async with engine(ScriptedModel(["네."])) as haru:
+        await haru.adopt(said, customer_id="C1", conversation_id="c-1")
+        adopted, asked = (step.event for step in (await record_of(haru, "c-1")).steps)
+        assert isinstance(adopted, HistoryAdopted)
+        assert isinstance(asked, MessageReceived)
+        assert list(adopted.contents) == said[:2]
+        assert adopted.at == round(haru.clock.now(), 3)
+        assert asked.definition == haru.app.definition(haru.app.toolbox(haru.app.session("C1")))
+        with pytest.raises(ConversationMoved):
+            await haru.adopt(said, customer_id="C1", conversation_id="c-1")

@@ -77,12 +77,12 @@ async def test_what_was_approved_runs_once_and_the_run_goes_on(store: Store) -> 
         assert await haru.resume(paused.conversation_id) == paused
         assert await haru.resume_all() == []
 
-        done = await haru.approve(paused.conversation_id, "2.0", by="kim")
+        done = await haru.approve(paused.conversation_id, "2.0", by=" kim\ud800\n")
         assert (done.finished, done.answer, done.waiting) == (True, "지웠습니다.", ())
         assert done.run_id == paused.run_id
         assert done.reply_id != paused.reply_id, "a channel must not take the answer for the notice once more"
         assert dict(tools.runs) == {"wipe(A, 1)": 1}
-        with pytest.raises(UnknownCall, match="approved by kim"):
+        with pytest.raises(UnknownCall, match="approved by kim\ufffd\\."):
             await haru.approve(paused.conversation_id, "2.0")
         assert results(haru, 2) == [{"result": {"wiped": "A"}}]
 
@@ -91,12 +91,12 @@ async def test_a_denial_is_an_observation() -> None:
     tools, model = Counter(), ScriptedModel([wipe("A"), "지우지 않았습니다."])
     async with engine(model, tools=tools) as haru:
         paused = await haru.ask("A 지워 주세요", customer_id="C1")
-        done = await haru.deny(paused.conversation_id, "2.0", reason="아직 쓰는 중", by="kim\ud800")
+        done = await haru.deny(paused.conversation_id, "2.0", reason=" 아직 쓰는 중\ud800\n", by="\tkim\ud800 ")
         assert (done.state, done.answer, done.tool_runs) == ("DONE", "지우지 않았습니다.", 0)
         [told] = results(haru, 2)
-        assert "아직 쓰는 중" in told["error"]
+        assert told["error"].endswith("Their reason: 아직 쓰는 중\ufffd")
         assert not tools.runs
-        with pytest.raises(UnknownCall, match="denied by kim\ufffd"):
+        with pytest.raises(UnknownCall, match="denied by kim\ufffd\\."):
             await haru.approve(paused.conversation_id, "2.0")
 
 

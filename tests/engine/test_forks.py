@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from haru_fsm.conversation import ResultStatus, executed
-from haru_fsm.errors import JournalDamaged
+from haru_fsm.errors import JournalDamaged, SettingsError
 from haru_fsm.models.scripted import Line, ScriptedModel
 from haru_fsm.stores import Outcome
 from haru_fsm.stores.sqlite import SQLiteStore
@@ -53,6 +53,17 @@ async def test_a_rehearsal_makes_nothing_and_knows_only_what_is_known() -> None:
     assert ["rehearsal" in str(result.response) for result in told] == [False] * 4 + [True] * 3
     assert [tools.runs[f"look({what})"] for what in "AB"] == [2, 2]
     assert sum(tools.runs.values()) == 4 + 3
+
+
+async def test_a_fork_shares_from_one_step_to_all_of_them() -> None:
+    async with engine(ScriptedModel(["네."] * 2)) as haru:
+        run = await haru.ask("안녕하세요", customer_id="C1")
+        for none in (-1, 0, 3):
+            with pytest.raises(SettingsError, match=f"--at {none} "):
+                await haru.fork(run.conversation_id, at=none)
+        assert len(await haru.store.conversations()) == 1
+        for at in (1, 2):
+            assert (await haru.fork(run.conversation_id, at=at)).answer == "네."
 
 
 @pytest.mark.parametrize("generations", [1, 2])

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from haru_fsm import Engine
-from haru_fsm.conversation import ModelAnswered
-from haru_fsm.errors import AppError, UnknownCustomer
+from haru_fsm.conversation import Conversation, ModelAnswered
+from haru_fsm.engine import RESUME_TOGETHER
+from haru_fsm.errors import AppError, ConversationBusy, ConversationMoved, HaruError, StoreError, UnknownCustomer
 from haru_fsm.models import ModelRequest
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.runs import Run
@@ -87,3 +88,41 @@ async def test_one_error_for_several_names_each_of_them() -> None:
         told = sorted(map(str, await closed.resume_all()))
     assert told == [f"Conversation {name}: There is no such customer." for name in ("c-1", "c-3")]
     assert str(gone) == "There is no such customer."
+
+
+@pytest.mark.parametrize("refusal", [ConversationBusy, ConversationMoved, StoreError])
+async def test_a_run_that_another_worker_has_is_none_of_ours_and_what_else_is_wrong_is_told(
+    refusal: type[HaruError],
+) -> None:
+    class Meddled(MemoryStore):
+        async def append(self, conversation: Conversation, **place: Any) -> None:
+            if conversation.conversation_id == "c-1" and place["expected_seq"]:
+                raise refusal("another worker was first")
+            await super().append(conversation, **place)
+
+    seen: list[object] = []
+    async with engine(Crossed([]), store=Meddled()) as haru:
+        await left_unfinished(haru)
+        came = await haru.resume_all(watch=seen.append)
+    assert {type(each) for each in came} == ({StoreError, Run} if refusal is StoreError else {Run})
+    assert len(seen) == 2, "the run's resumption and its answer"
+
+
+async def test_not_more_runs_are_resumed_together_than_a_process_can_bear() -> None:
+    together: list[int] = []
+
+    class Counting(ScriptedModel):
+        now = 0
+
+        async def respond(self, request: ModelRequest) -> Any:
+            self.now += 1
+            together.append(self.now)
+            await asyncio.sleep(0)
+            self.now -= 1
+            return await super().respond(request)
+
+    async with engine(Counting(["네."] * 40)) as haru:
+        for number in range(40):
+            await haru.adopt(QUESTION, customer_id="C1", conversation_id=f"c-{number}")
+        assert len(await haru.resume_all()) == 40
+    assert max(together) <= RESUME_TOGETHER

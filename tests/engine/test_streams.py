@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from haru_fsm import Engine
+from haru_fsm import Engine, Run
 from haru_fsm.conversation import Step, ToolsRequested
 from haru_fsm.errors import ConversationBusy
 from haru_fsm.models.scripted import Line, ScriptedModel
@@ -75,3 +75,10 @@ async def test_what_a_run_raises_is_raised_to_its_reader() -> None:
             pass
     shop.go_on.set()
     await shop.engine.aclose()
+
+
+async def test_the_same_message_streamed_again_is_the_same_run() -> None:
+    async with engine(ScriptedModel(["네."])) as haru:
+        ends = [[item async for item in haru.stream("안녕", customer_id="C1", message_id="m1")][-1] for _ in range(2)]
+    assert ends[0] == ends[1]
+    assert isinstance(ends[0], Run)
