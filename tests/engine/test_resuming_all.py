@@ -103,6 +103,7 @@ async def test_a_run_that_another_worker_has_is_none_of_ours_and_what_else_is_wr
     seen: list[object] = []
     async with engine(Crossed([]), store=Meddled()) as haru:
         await left_unfinished(haru)
+        await haru.ask("이미 답한 질문", customer_id="C1")
         came = await haru.resume_all(watch=seen.append)
     assert {type(each) for each in came} == ({StoreError, Run} if refusal is StoreError else {Run})
     assert len(seen) == 2, "the run's resumption and its answer"

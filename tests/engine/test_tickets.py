@@ -69,6 +69,28 @@ async def test_a_later_run_adds_to_the_open_ticket_once_and_says_so() -> None:
     assert second.ticket == first.ticket == stored.ticket
 
 
+@pytest.mark.parametrize(
+    ("does", "has_it"),
+    [
+        ([("pay", {"what": "A"})], False),
+        ([("look", {"what": "NUMBER"})], False),
+        ([("pay", {"what": "NUMBER"})], True),
+        ([("pay", {"what": "A"}), ("create_ticket", {"summary": "또"})], True),
+    ],
+)
+async def test_a_later_run_has_the_open_ticket_where_an_effect_of_its_own_told_the_number(
+    does: list[tuple[str, dict[str, Any]]], has_it: bool
+) -> None:
+    haru = desked([FILE, "접수했습니다."])
+    first = await haru.ask("환불해 주세요", customer_id="C1", conversation_id="c-1")
+    assert first.ticket is not None
+    calls = [(name, json.loads(json.dumps(args).replace("NUMBER", first.ticket.ticket_id))) for name, args in does]
+    later = Engine(haru.app, model=ScriptedModel([calls, "네."]), store=haru.store, clock=haru.clock)
+    second = await later.ask("그리고요?", customer_id="C1", conversation_id="c-1")
+    assert second.answer == "네."
+    assert second.ticket == (first.ticket if has_it else None)
+
+
 async def test_a_run_that_ends_in_a_ticket_after_a_tool_filed_one_has_that_one(tmp_path: Path) -> None:
     haru = desked([FILE], store=SQLiteStore(tmp_path / "haru.db"))  # the script is over: the model fails
     async with haru:
