@@ -13,6 +13,7 @@ from haru_fsm.conversation import Conversation, MessageReceived, Resumed, Step
 from haru_fsm.errors import ConversationMoved, FormatTooNew, HaruError, JournalDamaged, StoreError
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.runs import Piece
 from haru_fsm.session import Session
 from haru_fsm.stores import Started
 from haru_fsm.stores.memory import MemoryStore
@@ -96,23 +97,30 @@ async def test_what_went_wrong_is_told_and_not_that_the_lease_could_not_be_given
         await engine(Broken([]), store=Failing(release=StoreError("down"))).ask("안녕", **HERE)
 
 
-async def test_tools_know_the_run_that_they_work_for() -> None:
-    runs: list[int] = []
+async def test_tools_and_models_are_told_what_they_work_for() -> None:
+    sessions: list[tuple[int, str, bool, float]] = []
 
     def made(session: Session) -> list[Callable[..., Any]]:
         @tool(read_only=True)
         def look(what: str) -> str:
             """Look something up."""
-            runs.append(session.run)
+            sessions.append((session.run, session.conversation_id, session.rehearsal, session.now()))
             return what
 
         return [look]
 
-    base = engine(ScriptedModel([LOOK, "네.", LOOK, "네."]))
-    haru = Engine(base.app.with_tools(made), model=base.model, store=base.store)
+    model, clock = ScriptedModel([LOOK, "네."] * 3), FakeClock()
+    base = engine(model, clock=clock)
+    haru = Engine(base.app.with_tools(made), model=model, store=base.store, clock=clock)
+    pieces: list[str] = []
     for text in ("하나", "둘"):
-        await haru.ask(text, **HERE)
-    assert runs == [1, 2]
+        await haru.ask(text, **HERE, watch=lambda item: pieces.append(item.text) if isinstance(item, Piece) else None)
+    forked = await haru.fork("c-1", at=1)
+    now = clock.now()
+    assert sessions == [(1, "c-1", False, now), (2, "c-1", False, now), (1, forked.conversation_id, True, now)]
+    assert pieces == ["네.", "네."]
+    assert {request.system for request in model.requests} == {haru.app.system_prompt}
+    assert haru.app.system_prompt
 
 
 async def test_who_takes_a_run_up_again_notes_what_was_begun_in_it_and_nothing_of_earlier_runs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -102,6 +103,15 @@ async def test_only_the_owner_moves_a_conversation(store: Store) -> None:
     await put(store, stepped(first, "x"), expected=1, owner="you", over="me")
     with pytest.raises(ConversationMoved):
         await put(store, stepped(stepped(first, "x"), "y"), expected=4, owner="me")
+
+
+async def test_an_append_holds_the_conversation_for_as_long_as_its_lease(store: Store) -> None:
+    first, began = received(), time.time()
+    await put(store, first)
+    until = (await store.conversations())[0].lease_until
+    assert began + 15 <= until <= time.time() + 15
+    await put(store, SMALL.advance(first, answer("네.")), expected=1)
+    assert (await store.conversations())[0].lease_until == 0
 
 
 async def test_rest_gives_the_lease_back(store: Store) -> None:
