@@ -133,7 +133,7 @@ class Engine:
         """
         together = asyncio.Semaphore(RESUME_TOGETHER)
 
-        async def one(summary: Summary) -> Run | None:
+        async def one(summary: Summary) -> Run | HaruError | None:
             async with together:
                 try:
                     if summary.paused and not await self._is_late(summary):
