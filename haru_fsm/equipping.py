@@ -16,6 +16,7 @@ from haru_fsm.models import Model
 from haru_fsm.services import Services
 from haru_fsm.stores import LedgerEntry, Record, Store
 from haru_fsm.tickets import StoreDesk, TicketDesk
+from haru_fsm.toolbox import Toolbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,18 @@ class Parts:
 
 
 async def equipped(
-    parts: Parts, conversation: Conversation, record: Record | None, run: int, on_text: Callable[[str], None] | None
+    parts: Parts,
+    conversation: Conversation,
+    record: Record | None,
+    run: int,
+    on_text: Callable[[str], None] | None,
+    *,
+    nobodys: bool = False,
 ) -> Services:
-    """The services for one run of this conversation. `record` is what is stored of it; None where nothing is, yet."""
+    """The services for one run of this conversation. `record` is what is stored of it; None where nothing is, yet.
+
+    `nobodys`: the app no longer knows the customer, so there are no tools. Else raises UnknownCustomer for such a one.
+    """
     before = await _done_before(parts.store, conversation.parent)
     return services_for(
         parts.app,
@@ -59,6 +69,7 @@ async def equipped(
         clock=parts.clock,
         rehearsed=before,
         on_text=on_text,
+        nobodys=nobodys,
     )
 
 
@@ -73,19 +84,24 @@ def services_for(
     clock: Clock,
     rehearsed: tuple[LedgerEntry, ...] = (),
     on_text: Callable[[str], None] | None = None,
+    nobodys: bool = False,
 ) -> Services:
     """These parts, with the app's limits and prompt, and its tools for a session of the conversation's customer."""
-    session = app.session(
-        conversation.customer_id,
-        conversation_id=conversation.conversation_id,
-        run=run,
-        desk=desk,
-        clock=clock,
-        rehearsal=conversation.rehearsal,
-    )
+
+    def tools() -> Toolbox:
+        session = app.session(
+            conversation.customer_id,
+            conversation_id=conversation.conversation_id,
+            run=run,
+            desk=desk,
+            clock=clock,
+            rehearsal=conversation.rehearsal,
+        )
+        return app.toolbox(session)
+
     return Services(
         model=model,
-        tools=app.toolbox(session),
+        tools=Toolbox([], app.limits) if nobodys else tools(),
         ledger=ledger,
         desk=desk,
         clock=clock,

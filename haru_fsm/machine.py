@@ -163,6 +163,8 @@ class Workflow:
         named = (str(state) for row in self.rows for state in (*row.sources, row.target))
         self.states: tuple[str, ...] = tuple(dict.fromkeys([self.initial, *named, *self.work]))
         self.gives: dict[str, tuple[type[Event], ...]] = {state: events_of(work) for state, work in self.work.items()}
+        self.opens_tickets = tuple(state for state, events in self.gives.items() if TicketOpened in events)
+        """The states in which a run is handed over to a person."""
         given = (event for events in self.gives.values() for event in events)
         self.own_events = own_kinds((*(row.event for row in self.rows), *given))
         """The app's own events, by kind."""
@@ -272,9 +274,9 @@ class Workflow:
 
         Raises NoTransition where no state of this workflow opens tickets.
         """
-        target = next((state for state, events in self.gives.items() if TicketOpened in events), None)
-        if target is None:
+        if not self.opens_tickets:
             raise NoTransition(self._refusal(conversation, event, f"opens no tickets, and {because}"))
+        target = self.opens_tickets[0]
         return self._outside(conversation, event, target, Trip(guard=guard, figure=0, limit=0, because=because))
 
     def _outside(

@@ -6,7 +6,7 @@ was; but a run that keeps killing its process must end there, too, and so it goe
 
 from __future__ import annotations
 
-from haru_fsm.conversation import Conversation, Resumed, TicketOpened
+from haru_fsm.conversation import Conversation, Resumed
 from haru_fsm.machine import RESUMED_TOO_OFTEN, Workflow
 
 
@@ -23,5 +23,5 @@ def taken_up(workflow: Workflow, conversation: Conversation, event: Resumed, *, 
 def _too_often(workflow: Workflow, conversation: Conversation, max_resumes: int) -> bool:
     """Whether the run was resumed as often as it may be, and can go to a person, and is not on its way there."""
     resumes = sum(isinstance(step.event, Resumed) for step in conversation.run_steps)
-    opens_tickets = [state for state, events in workflow.gives.items() if TicketOpened in events]
-    return resumes >= max_resumes and bool(opens_tickets) and conversation.state not in opens_tickets
+    can_go = bool(workflow.opens_tickets) and conversation.state not in workflow.opens_tickets
+    return resumes >= max_resumes and can_go

@@ -42,6 +42,7 @@ from haru_fsm.errors import (
     HaruError,
     JournalDamaged,
     StoreError,
+    UnknownCustomer,
 )
 from haru_fsm.ledger import doubts
 from haru_fsm.machine import CHANGED
@@ -125,6 +126,8 @@ class Worker:
         """The digest of the definition where the run carries another one, else ''; and why the run cannot go on under
         it, or None."""
         conversation, app = self._conversation, self._parts.app
+        if (gone := await self._customer_is_gone(conversation.run)) is not None:
+            return "", gone if conversation.state not in app.workflow.opens_tickets else None
         services = await self._equipped(conversation.run)
         digest, before = app.definition(services.tools), carried(conversation)
         changed = before not in ("", digest)
@@ -189,6 +192,8 @@ class Worker:
     async def _drive_to_rest(self) -> None:
         workflow, clock = self._parts.app.workflow, self._parts.clock
         while not self._conversation.resting:
+            if self._conversation.state in workflow.opens_tickets:
+                await self._customer_is_gone(self._conversation.run)  # a person takes over in any case
             services = await self._equipped(self._conversation.run)
             began = clock.monotonic()
             work = workflow.work[self._conversation.state]
@@ -223,9 +228,14 @@ class Worker:
 
     async def _receive(self, message: MessageReceived) -> None:
         """A new run, which carries the digest of what it begins under."""
-        services = await self._equipped(self._conversation.run + 1)
+        run = self._conversation.run + 1
+        # Whoever asks now is known; who has asked in a pause, and was promised an answer, may be gone.
+        gone = await self._customer_is_gone(run)
+        services = await self._equipped(run)
         message = message.model_copy(update={"definition": self._parts.app.definition(services.tools)})
-        if self._conversation.state in self._parts.app.workflow.states:
+        if gone is not None:
+            self._strand(message, gone)
+        elif self._conversation.state in self._parts.app.workflow.states:
             self._advance(message)
         else:
             self._strand(message, f"it no longer has the state {self._conversation.state}")
@@ -284,9 +294,21 @@ class Worker:
                 await self._parts.clock.sleep(APPEND_PAUSE_S * attempt)
 
     async def _equipped(self, run: int) -> Services:
-        """What the work of this run may use; made once, for tools are worth making once."""
+        """What the work of this run may use; made once, for tools are worth making once. Raises UnknownCustomer."""
         if self._services is None:
-            watch = self._watch
-            on_text = (lambda text: watch(Piece(text))) if watch is not None else None
-            self._services = await equipped(self._parts, self._conversation, self._record, run, on_text)
+            self._services = await self._made(run)
         return self._services
+
+    async def _customer_is_gone(self, run: int) -> str | None:
+        """Why this run can have no tools: the app no longer knows the customer. What is open goes to a person then."""
+        try:
+            await self._equipped(run)
+        except UnknownCustomer as error:
+            self._services = await self._made(run, nobodys=True)
+            return f"it no longer knows the customer ({error})"
+        return None
+
+    async def _made(self, run: int, *, nobodys: bool = False) -> Services:
+        watch = self._watch
+        on_text = (lambda text: watch(Piece(text))) if watch is not None else None
+        return await equipped(self._parts, self._conversation, self._record, run, on_text, nobodys=nobodys)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import TypeAdapter
 
-from haru_fsm import IdempotencyKey, Limits, Row, Workflow, tool
+from haru_fsm import Engine, IdempotencyKey, Limits, Row, Workflow, tool
 from haru_fsm.certificate import certify
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import (
@@ -25,10 +25,11 @@ from haru_fsm.conversation import (
     ModelFailed,
     Resumed,
     TicketClosed,
+    TicketOpened,
     ToolsExecuted,
 )
 from haru_fsm.diagram import mermaid
-from haru_fsm.errors import ConversationBusy, ConversationMoved, NoTransition, WorkflowError
+from haru_fsm.errors import ConversationBusy, ConversationMoved, NoTransition, UnknownCustomer, WorkflowError
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
 from haru_fsm.replaying import replay
 from haru_fsm.runs import Run
@@ -371,6 +372,48 @@ async def test_a_run_that_waits_for_a_person_and_no_longer_fits_ends_in_a_ticket
     assert sum(isinstance(step.event, ApprovalDecided) for step in record.steps) == 1
     if workflow.accepts("EXECUTE_TOOLS", ApprovalRequested) and later.app.toolbox(later.app.session("C1")).find("wipe"):
         assert replay(later.app, record).identical
+
+
+def without_customers(haru: Engine) -> Engine:
+    """The same engine for a shop that has forgotten all its customers."""
+
+    def nobody(customer_id: str, **_more: Any) -> Any:
+        raise UnknownCustomer(f"There is no customer {customer_id}.")
+
+    return Engine(replace(haru.app, make_session=nobody), model=haru.model, store=haru.store, clock=haru.clock)
+
+
+@pytest.mark.parametrize("what", ["approve", "deny", "resume", "resume_all"])
+async def test_an_open_run_of_a_customer_who_is_gone_ends_in_a_ticket_and_so_does_a_kept_message(what: str) -> None:
+    store, clock = MemoryStore(), FakeClock()
+    paused = await waiting_twice(store, clock)
+    haru = engine(bare(Limits()).workflow, ScriptedModel([]), store, destructive(), clock=clock)
+    await haru.ask("여보세요?", customer_id="C1", conversation_id=paused.conversation_id, message_id="m2")
+    later = without_customers(haru)
+    if what in ("approve", "deny"):
+        await getattr(later, what)(paused.conversation_id, "2.1")
+    else:
+        clock.advance(86_400)
+        await (later.resume_all() if what == "resume_all" else later.resume(paused.conversation_id))
+    record = await store.load(paused.conversation_id)
+    assert record is not None
+    assert record.summary.resting
+    assert not record.ledger
+    first, second = (step.event for step in record.steps if isinstance(step.event, TicketOpened))
+    assert (first.added, second.added) == (False, True)
+    assert first.ticket.ticket_id == second.ticket.ticket_id
+    assert "no longer knows the customer (There is no customer C1.)" in first.ticket.summary
+    with pytest.raises(UnknownCustomer):
+        await later.ask("다시요", customer_id="C1", conversation_id=paused.conversation_id, message_id="m3")
+
+
+async def test_a_run_on_its_way_to_a_person_gets_there_without_its_customer() -> None:
+    store = MemoryStore()
+    await open_run(store, ModelFailed(reason=FailureReason.EMPTY))
+    run = await without_customers(engine(SMALL, ScriptedModel([]), store)).resume("c-1")
+    assert run.ticket is not None
+    assert run.stopped_by is not None
+    assert run.stopped_by.guard == "model_failed", "that the customer is gone changes nothing of it"
 
 
 async def test_without_a_state_that_opens_tickets_a_decision_is_refused_and_the_error_says_why() -> None:

@@ -12,7 +12,7 @@ import pytest
 from haru_fsm import Engine
 from haru_fsm.conversation import Conversation, ModelAnswered
 from haru_fsm.engine import RESUME_TOGETHER
-from haru_fsm.errors import AppError, ConversationBusy, ConversationMoved, HaruError, StoreError, UnknownCustomer
+from haru_fsm.errors import AppError, ConversationBusy, ConversationMoved, HaruError, StoreError
 from haru_fsm.models import ModelRequest
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.runs import Run
@@ -77,17 +77,17 @@ async def test_a_bug_in_one_run_is_raised_when_the_others_have_ended() -> None:
 
 
 async def test_one_error_for_several_names_each_of_them() -> None:
-    gone = UnknownCustomer("There is no such customer.")
+    closed = AppError("The shop is closed.")
 
     def nobody(customer_id: str, **more: Any) -> Any:
-        raise gone
+        raise closed
 
     async with engine(Crossed([])) as haru:
         await left_unfinished(haru)
-        closed = Engine(replace(haru.app, make_session=nobody), model=haru.model, store=haru.store, clock=haru.clock)
-        told = sorted(map(str, await closed.resume_all()))
-    assert told == [f"Conversation {name}: There is no such customer." for name in ("c-1", "c-3")]
-    assert str(gone) == "There is no such customer."
+        later = Engine(replace(haru.app, make_session=nobody), model=haru.model, store=haru.store, clock=haru.clock)
+        told = sorted(map(str, await later.resume_all()))
+    assert told == [f"Conversation {name}: The shop is closed." for name in ("c-1", "c-3")]
+    assert str(closed) == "The shop is closed."
 
 
 @pytest.mark.parametrize("refusal", [ConversationBusy, ConversationMoved, StoreError])
