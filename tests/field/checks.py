@@ -312,7 +312,7 @@ def _f061(come: Played) -> None:
 
 
 def _f062(come: Played) -> None:
-    assert come.notes["longest_gap_s"] < 0.15
+    assert come.notes["stalled_s"] < 0.15
     assert come.notes["all_s"] < 2.5
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -84,24 +85,38 @@ async def torn(stage: Stage, gemini: FakeGemini, percent: int) -> Played:
 
 
 async def five_at_once(stage: Stage, gemini: FakeGemini) -> Played:
-    """Several conversations whose tools block their threads, and a heartbeat on the loop."""
+    """Several conversations whose tools block their threads, and a heartbeat on the loop.
+
+    A thread beside it has a heart as well: when both stand still, it is the machine that is busy.
+    """
     count = stage.case.script["concurrent"]["conversations"]
-    beats: list[float] = []
+    beats, beats_beside = [time.monotonic()], [time.monotonic()]
+    ended = threading.Event()
 
     async def heart() -> None:
         while True:
-            beats.append(time.monotonic())
             await asyncio.sleep(0.01)
+            beats.append(time.monotonic())
+
+    def heart_beside() -> None:
+        while not ended.wait(0.01):
+            beats_beside.append(time.monotonic())
 
     async with stage.engine() as engine:
-        beating = asyncio.create_task(heart())
+        beating, beside = asyncio.create_task(heart()), asyncio.create_task(asyncio.to_thread(heart_beside))
         began = time.monotonic()
         talks = await asyncio.gather(*(_talk_alone(engine, stage, number) for number in range(count)))
-        ended = time.monotonic()
+        all_s = time.monotonic() - began
         beating.cancel()
-    longest = max(later - earlier for earlier, later in pairwise(beats))
+        ended.set()
+        await beside
     runs = [run for runs in talks for run in runs]
-    return await played(stage, gemini, runs, began, longest_gap_s=longest, all_s=ended - began, times=count)
+    stalled = _longest_gap(beats) - _longest_gap(beats_beside)
+    return await played(stage, gemini, runs, began, stalled_s=stalled, all_s=all_s, times=count)
+
+
+def _longest_gap(beats: Sequence[float]) -> float:
+    return max(later - earlier for earlier, later in pairwise(beats))
 
 
 async def _talk_alone(engine: Any, stage: Stage, number: int) -> list[Run]:
