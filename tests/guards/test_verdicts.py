@@ -136,3 +136,41 @@ def test_a_detector_that_is_content_with_one_observation_is_asked(guard: Guard, 
     steps = [Step(seq=seq, run=1, event=event, source="A", state="B") for seq, event in enumerate(events, 1)]
     folds = Folds([guard])
     assert verdict(guard, folds.places)(folds.replayed(steps), calls(("f", {"limit": 101})), []) is not None
+
+
+@dataclass(frozen=True)
+class Fixed(Guard):
+    """A guard of one's own that begins with what it judges by, folds nothing and says nothing of when it idles."""
+
+    spared_idle = True
+
+    def initial(self) -> int:
+        return 7
+
+    def judge(self, memo: int, event: Event) -> Trip | None:
+        return self.trip(memo, "always", memo)
+
+
+@given(journals())
+@settings(max_examples=20, deadline=None)
+def test_what_a_guard_does_not_say_is_as_if_it_were_not_there(steps: list[Step]) -> None:
+    guard = Fixed()
+    folds = Folds([guard])
+    trip = verdict(guard, folds.places)(folds.along(folds.initial(), steps), calls(("f", {})), [])
+    assert trip == Trip(guard="Fixed()", figure=7, limit=7, because="always")
+
+
+def test_a_guard_without_a_judgement_is_no_guard() -> None:
+    guard = Guard()
+    with pytest.raises(NotImplementedError):
+        verdict(guard, Folds([guard]).places)([None], calls(("f", {})), [])
+
+
+@dataclass(frozen=True)
+class Patience(Counted):
+    """A counted guard of one's own, without words of its own."""
+
+
+def test_a_counted_guard_of_ones_own_says_what_it_has_counted() -> None:
+    trip = Patience(2).judge(3, calls(("f", {})))
+    assert trip == Trip(guard="Patience(2)", figure=3, limit=2, because="Patience(2) was passed 3 times")
