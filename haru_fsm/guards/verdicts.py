@@ -37,8 +37,6 @@ def _spared(guard: Guard) -> bool:
             return all(map(_spared, parts))
         case AllOf(guards=parts):
             return any(map(_spared, parts))
-        case Not():
-            return False
     return guard.spared_idle and _as_stated(guard)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import pytest
@@ -136,6 +137,44 @@ def test_a_detector_that_is_content_with_one_observation_is_asked(guard: Guard, 
     steps = [Step(seq=seq, run=1, event=event, source="A", state="B") for seq, event in enumerate(events, 1)]
     folds = Folds([guard])
     assert verdict(guard, folds.places)(folds.replayed(steps), calls(("f", {"limit": 101})), []) is not None
+
+
+@dataclass(frozen=True)
+class Asleep(Guard):
+    """It idles always, and cannot be asked. Those of one kind fold alike."""
+
+    spared: bool = True
+    folds_by_kind = True
+
+    @property
+    def spared_idle(self) -> bool:
+        return self.spared
+
+    def idle(self, memo: object, event: Event) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("condition", "spared"),
+    [
+        (ASLEEP := Asleep(), True),
+        (AWAKE := Asleep(spared=False), False),
+        (AnyOf(ASLEEP, ASLEEP), True),
+        (AnyOf(ASLEEP, AWAKE), False),
+        (AllOf(ASLEEP, ASLEEP), True),
+        (AllOf(ASLEEP, AWAKE), True),
+        (AllOf(AWAKE, ASLEEP), True),
+        (AllOf(AWAKE, AWAKE), False),
+        (AllOf(AnyOf(ASLEEP, AWAKE), AWAKE), False),
+        (AllOf(ASLEEP, Nudged(9)), False),
+        (Not(ASLEEP), False),
+    ],
+)
+def test_who_idles_is_asked_only_where_the_condition_may_hold_all_the_same(condition: Guard, spared: bool) -> None:
+    folds = Folds(atoms(condition))
+    judged = verdict(condition, folds.places)
+    with nullcontext() if spared else pytest.raises(NotImplementedError):
+        assert judged(folds.initial(), calls(("f", {})), []) is None
 
 
 @dataclass(frozen=True)
