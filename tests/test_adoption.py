@@ -190,6 +190,7 @@ def test_each_call_gets_its_own_response_in_whatever_order_they_came(
     assert [(each["name"], each.get("id")) for each in found] == [
         (each["functionCall"]["name"], each["functionCall"].get("id")) for each in calls
     ]
+    assert all(each.get("id", "") is not None for each in found)
     assert ("responses were put into the order of their calls" in repairs) == (read not in (["first", "second"],))
 
 
@@ -221,6 +222,12 @@ def test_one_response_twice_is_not_the_response_of_another_call() -> None:
         [
             {"role": "model", "parts": [call("f"), call("g")]},
             {"role": "user", "parts": [{"text": "빨리요"}, result("g", "of g"), result("f", "of f")]},
+        ],
+        # responses that name nothing
+        [
+            {"role": "model", "parts": [call("f")]},
+            {"role": "model", "parts": [call("g")]},
+            {"role": "user", "parts": [result("?", "of f"), result("?", "of g")]},
         ],
         # what the provider has run by itself
         [{"role": "model", "parts": [call("f"), call("g"), result("f", "of f"), result("g", "of g")]}],
@@ -256,6 +263,50 @@ def test_a_response_that_names_its_call_is_not_taken_for_that_of_a_later_call(
     expected = [{"error": LOST}] * 3
     expected[came] = {"result": f"of {name}"}
     assert [each["response"] for each in found] == expected
+
+
+F, G = call("f"), call("g")
+
+
+@pytest.mark.parametrize(
+    ("chunks", "given_back", "read"),
+    [
+        ([[F, G], [call("h")]], [result("f", "of f")], ["of f", LOST, LOST]),
+        ([[F], [G], [call("h")]], [result("f", "of f"), result("g", "of g")], ["of f", "of g", LOST]),
+        ([[call("f", "1")], [call("f", "2")]], [result("f", "of 1", "1")], ["of 1", LOST]),
+        ([[F], [G]], [result("f", "of f", "9")], ["of f", LOST]),
+    ],
+)
+def test_what_was_kept_of_a_stream_finds_its_own_call(
+    chunks: list[list[JSON]], given_back: list[JSON], read: list[str]
+) -> None:
+    turns = [{"role": "model", "parts": parts} for parts in chunks]
+    found, repairs = responses_of([USER, *turns, {"role": "user", "parts": given_back}])
+    assert [each["response"].get("result", LOST) for each in found] == read
+    assert {"two turns of the model in a row were joined", "a call without a response got one that says so"} <= set(
+        repairs
+    )
+
+
+def test_calls_that_were_made_again_and_again_stay_apart_from_each_other() -> None:
+    chunks = [{"role": "model", "parts": parts} for parts in ([F], [G], [call("h"), call("i")])]
+    mended, repairs = repaired([USER, *chunks, {"role": "user", "parts": [result("h", "of h"), result("i", "of i")]}])
+    assert [turn for turn in mended if turn["role"] == "model"] == chunks
+    assert repairs == ("a call without a response got one that says so",)
+
+
+@pytest.mark.parametrize(
+    ("turns", "repair"),
+    [
+        ([{"role": "user", "parts": [result("f", "of f")]}], "a response without a call was left out"),
+        (
+            [{"role": "model", "parts": [F]}, USER, {"role": "user", "parts": [result("f", "of f")]}],
+            "a response was put right after its call",
+        ),
+    ],
+)
+def test_what_was_moved_or_left_out_is_said_alone(turns: list[JSON], repair: str) -> None:
+    assert repaired([USER, *turns])[1] == (repair,)
 
 
 def test_a_response_with_the_id_of_another_exchange_answers_no_call_of_this_one() -> None:
