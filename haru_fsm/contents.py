@@ -116,7 +116,7 @@ class History(NamedTuple):
     def as_asked(self, event: ModelEvent) -> History:
         """The history as the model read it before this event: compacted, and with the outcomes that were settled."""
         history = self if event.compaction is None else self.compacted(event.compaction)
-        return with_outcomes(history, event.settled) if event.settled else history
+        return with_outcomes(history, event.settled)
 
     def _fold(self, step: Step) -> History:
         match step.event:  # what comes most often is looked for first
@@ -132,7 +132,7 @@ class History(NamedTuple):
                 return self._model(content, event)
             case ModelFailed(reason=FailureReason.PROMPT_BLOCKED):
                 return self._blocked()
-            case Resumed(begun=begun) if begun:
+            case Resumed(begun=begun):
                 return self._taken_up(begun)
             case TicketOpened(notice=notice):
                 return self._model(_model_turn(notice))
@@ -203,7 +203,7 @@ class History(NamedTuple):
         if not parts:
             return self
         history = self._closed()
-        if calls or not history.contents or any("functionCall" in part for part in parts):
+        if calls or not history.contents:
             history = history._user_last()
         counted = None
         if event is not None:

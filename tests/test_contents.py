@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haru_fsm.contents import BLOCKED_LINE, BLOCKED_RESULT, History
+from haru_fsm.contents import AROUND, BEGUN, BLOCKED_LINE, BLOCKED_RESULT, NOT_RUN, OUTCOME, History
 from haru_fsm.conversation import (
     ApprovalRequested,
     Awaited,
@@ -26,9 +26,11 @@ from haru_fsm.conversation import (
     ToolResult,
     ToolsExecuted,
     Trip,
+    Usage,
 )
 from haru_fsm.models.scripted import answer, calls
 from haru_fsm.testing.strict import check_contents
+from haru_fsm.toolbox.cutting import size_of
 from tests.journals import journaled
 from tests.tables import SMALL, a_ticket, received, stepped
 
@@ -40,12 +42,15 @@ def history(steps: Iterable[Step], output_chars: int = 20_000) -> History:
     return made
 
 
+A_TURN = {"role": "user", "parts": [{"text": "지난달에 산 쌀은 언제 오나요?"}]}
+A_REPLY = {"role": "model", "parts": [{"text": "내일 도착할 예정입니다."}]}
 names = st.sampled_from(["get_order", "pay", "누구"])
 results = st.builds(
     ToolResult,
     position=st.integers(0, 3),
     status=st.sampled_from(ResultStatus),
     response=st.dictionaries(st.sampled_from(["result", "error", "note"]), st.text(max_size=20), max_size=2),
+    repairs=st.sampled_from([(), ("page: '２' was read as 2.", "size: '3' was read as 3.")]),
 )
 signed = st.fixed_dictionaries({"text": st.just(""), "thoughtSignature": st.just("c2ln")})
 call_parts = st.builds(
@@ -72,6 +77,8 @@ events = st.one_of(
     st.builds(TicketOpened, ticket=st.just(a_ticket()), notice=st.just("접수 번호는 HT-0000000001입니다.")),
     st.builds(TicketClosed, ticket_id=st.just("HT-0000000001"), reply=st.just("처리했습니다.")),
     st.just(Resumed()),
+    st.just(answer("").model_copy(update={"content": {"role": "model", "parts": []}})),
+    st.builds(lambda turns: HistoryAdopted(contents=tuple(turns)), st.sampled_from([[], [A_TURN], [A_TURN, A_REPLY]])),
     st.builds(answer, st.just("네."), settled=st.just({"2.0": {"result": "done"}})),
 )
 
@@ -83,6 +90,8 @@ def test_any_journal_at_all_gives_valid_contents(journal: list[Event]) -> None:
     for seq, event in enumerate(journal, 1):
         made = made.fold(Step(seq=seq, run=1, event=event, source="A", state="B"))
         assert check_contents(list(made.request())) == []
+        parts = sum(len(content["parts"]) for content in made.contents)
+        assert -AROUND / 3 * parts <= made.size - sum(map(size_of, made.contents)) <= AROUND * parts
 
 
 def test_the_models_own_content_goes_back_as_it_came() -> None:
@@ -262,6 +271,56 @@ def test_a_blocked_message_takes_no_outcome_with_it(text: str) -> None:
     blocked, outcome = history(journaled(events)).contents[-1]["parts"]
     assert blocked == {"text": BLOCKED_LINE}
     assert outcome["text"] == '(Outcome of call 2.0, which was in doubt: {"result": "done"})'
+
+
+def test_words_like_an_outcome_are_hidden_with_the_message() -> None:
+    said = [MessageReceived(text=f"{OUTCOME}2.0: 욕설)"), *[ModelFailed(reason=FailureReason.PROMPT_BLOCKED)] * 5]
+    assert history(journaled(said)).contents == ({"role": "user", "parts": [{"text": BLOCKED_LINE}]},)
+
+
+def test_what_the_customer_was_told_is_what_the_model_has_said() -> None:
+    told = [
+        MessageReceived(text="환불해 주세요."),
+        ModelFailed(reason=FailureReason.EMPTY),
+        TicketOpened(ticket=a_ticket(), notice="접수 번호는 HT-0000000001입니다."),
+        TicketClosed(ticket_id="HT-0000000001", reply="처리했습니다."),
+    ]
+    assert [(turn["role"], turn["parts"]) for turn in history(journaled(told)).contents] == [
+        ("user", [{"text": "환불해 주세요."}]),
+        ("model", [{"text": "접수 번호는 HT-0000000001입니다."}]),
+        ("model", [{"text": "처리했습니다."}]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "refusals", "read"),
+    [
+        ([], {}, NOT_RUN),
+        ([], {0: "no"}, "no"),
+        ([ToolsExecuted(results=(ToolResult(position=0, status=ResultStatus.DONE, response={}),))], {0: "no"}, "no"),
+        ([Resumed(begun=("2.0",))], {}, BEGUN),
+    ],
+)
+def test_a_call_without_a_result_is_answered_with_the_reason(
+    meanwhile: list[Event], refusals: dict[int, str], read: str
+) -> None:
+    events = [received().steps[0].event, calls(("pay", {})), *meanwhile, ObservationAppended(refusals=refusals)]
+    assert history(journaled(events)).contents[-1]["parts"][0]["functionResponse"]["response"] == {"error": read}
+
+
+def test_what_a_provider_has_counted_is_kept_until_it_counts_again() -> None:
+    first, more = received().steps[0].event, MessageReceived(text="하나 더요.")
+    counted = answer("네.", usage=Usage(prompt=100), requests=1)
+    for other in (
+        answer("네.", requests=1),
+        answer("네.", usage=Usage(prompt=90, estimated=True), requests=1),
+        answer("네.", usage=Usage(prompt=200), requests=2),
+    ):
+        made = history(journaled([first, counted, more, other]))
+        assert made.counted == (100, history(journaled([first])).size)
+    again = answer("네.", usage=Usage(prompt=1), requests=1)
+    made = history(journaled([first, counted, more, again]))
+    assert made.counted == (1, history(journaled([first, counted, more])).size)
 
 
 def test_long_results_are_cut_for_the_model_and_whole_in_the_journal() -> None:
