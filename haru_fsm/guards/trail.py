@@ -148,7 +148,7 @@ class Trail(NamedTuple):
             last, times = known.get(call) or older.get(call), 1
             if result.polling:  # to ask again is what it is there for
                 times = 0
-            elif last is not None and last[1] and last[0] == observed:
+            elif last is not None and last[0] == observed:
                 times = last[1] + 1
             known[call] = observed, times
             same = same and times > 1

@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from haru_fsm.toolbox import Prepared, Refused, Won
+from haru_fsm.toolbox import Prepared, Refused, Won, tool
 from haru_fsm.toolbox.repair import normal
+from haru_fsm.toolbox.tools import Tool
 from haru_fsm.toolbox.wording import fold
 from tests.toolbox.strategies import DAMAGES, Address, Signature, json_values, model_values, signatures, tool_of
 
@@ -173,6 +174,15 @@ CERTAIN = [
     (Strict, {"zip": "1", "note": None, "tool_code": "x"}, {"zip": "1", "note": None}),
     (int | bool, "true", True),
     (int | float, "3", 3),
+    (int, 2.0**53, 2**53),
+    (int, -(2.0**53), -(2**53)),
+    (Annotated[float, Won], "12,900원", 12900),
+    (Annotated[Decimal, Won], "12,900원", 12900),
+    (Literal[True], " True", True),
+    (Literal[1, 2], "2", 2),
+    (OrderId, "\u3000ＨＲ20260725002\u3000", "HR20260725002"),
+    (dict[str, int], {"a": "1"}, {"a": 1}),
+    (list[tuple[int, int]], [["1", 2]], [[1, 2]]),
 ]
 
 NOT_CERTAIN = [
@@ -220,6 +230,19 @@ NOT_CERTAIN = [
     (Address, {"line": "x"}),
     (Address, {"zip": None}),
     (int | date, "x"),
+    (int, -(2.0**60)),
+    (float, "12,900원"),
+    (Decimal, "12,900원"),
+    (Literal[True], "false"),
+    (Literal[True], "yes"),
+    (list[float], "[NaN]"),
+    (list[int], "[" * 100_000),
+    (list[int], {"a": 1}),
+    (dict[str, int], ["a"]),
+    (tuple[int, str], [1]),
+    (tuple[int, str], 1),
+    (set[int], None),
+    (Strict, {"note": None, "tool_code": "x"}),
 ]
 
 
@@ -249,6 +272,27 @@ def test_what_says_nothing_is_left_out_or_null(hint: Any, nothing: str | None) -
     assert isinstance(nullable, Prepared), nullable
     assert nullable.arguments == {"p": None}
     assert isinstance(tool_of({"p": hint}).prepare({"p": nothing}), Refused)
+
+
+@pytest.mark.parametrize(
+    ("hint", "default", "words"),
+    [
+        (int, 20, "its default 20"),
+        (bool, True, "its default true"),
+        (float, 0.5, "its default 0.5"),
+        (Reason, None, "its default null"),
+        (Grade, "A", 'its default "A"'),
+        (list[int], [1], "its default"),
+    ],
+)
+def test_which_default_applies_is_told(hint: Any, default: Any, words: str) -> None:
+    def look(*, p: Any = default) -> None:
+        """Look."""
+
+    look.__annotations__["p"] = hint
+    prepared = Tool("look", tool(read_only=True)(look)).prepare({"p": None})
+    assert isinstance(prepared, Prepared), prepared
+    assert prepared.repairs == (f"p: null was left out, so that {words} applies.",)
 
 
 @pytest.mark.parametrize("word", ["", "null", "none"])
