@@ -118,7 +118,7 @@ def _number(shape: Shape, value: Any) -> Iterator[Any]:
         text = _plain(value)
         if _NUMBER.fullmatch(text) or _SCIENTIFIC.fullmatch(text):
             yield normal(float(text))
-        elif shape.is_won:
+        else:  # an amount of money, where that is wanted
             yield from _whole(shape, value)
 
 

@@ -178,6 +178,7 @@ CERTAIN = [
     (int, -(2.0**53), -(2**53)),
     (Annotated[float, Won], "12,900원", 12900),
     (Annotated[Decimal, Won], "12,900원", 12900),
+    (Decimal, "１２．０", "12.0"),
     (Literal[True], " True", True),
     (Literal[1, 2], "2", 2),
     (OrderId, "\u3000ＨＲ20260725002\u3000", "HR20260725002"),
