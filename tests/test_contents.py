@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haru_fsm.contents import AROUND, BEGUN, BLOCKED_LINE, BLOCKED_RESULT, NOT_RUN, OUTCOME, History
+from haru_fsm.contents import AROUND, BEGUN, BLOCKED_LINE, BLOCKED_RESULT, NOT_RUN, OUTCOME, History, Marks
 from haru_fsm.conversation import (
     ApprovalRequested,
     Awaited,
+    Compaction,
     Event,
     FailureReason,
     HistoryAdopted,
@@ -306,6 +307,17 @@ def test_a_call_without_a_result_is_answered_with_the_reason(
 ) -> None:
     events = [received().steps[0].event, calls(("pay", {})), *meanwhile, ObservationAppended(refusals=refusals)]
     assert history(journaled(events)).contents[-1]["parts"][0]["functionResponse"]["response"] == {"error": read}
+
+
+def test_marks_go_where_their_contents_went() -> None:
+    marks = Marks(message=4, doubtful={"2.0": 3, "5.0": 1}, refused=900, blocked=1, heard=5)
+    places = {0: 0, 3: 2, 4: 3, 5: 4}
+    once = marks.moved(places, Compaction(until=3, digested=3, record="Record", refused=700, failed="empty"))
+    assert once == Marks(3, {"2.0": 2}, True, 700, True, blocked=1, heard=4)
+    again = once.moved({each: each for each in range(5)}, Compaction(until=1, refused=800))
+    assert again == once
+    assert once.moved({4: 1}, Compaction(until=1)) == Marks(0, {}, True, 700, True, blocked=1, heard=0)
+    assert Marks().moved(places, Compaction(until=1)) == Marks()
 
 
 def test_what_a_provider_has_counted_is_kept_until_it_counts_again() -> None:
