@@ -26,7 +26,7 @@ STATUS: Mapping[int, FailureReason] = {
 
 _SPENT = re.compile(
     r"per[ _-]?(?:day|month)|spend(?:ing)? cap|credits are depleted"
-    r"|\blimit: 0(?![\d.])",  # nothing was ever granted, though "Please retry in 11 s" stands behind it
+    r"|\blimit: 0(?!\.?\d)",  # nothing was ever granted, though "Please retry in 11 s" stands behind it
     re.IGNORECASE,
 )
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s?")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from haru_fsm.models.turn_marks import MARK, own_turn
 from haru_fsm.models.wrappings import BEGINNING, LABELS, unwrapped
@@ -24,7 +25,7 @@ _GAP = r"\s{0,4}"
 _TAGGED = re.compile(rf"<{_GAP}{_TAG}{_GAP}>.*?(?:<{_GAP}/{_GAP}{_TAG}{_GAP}>\s*|\Z)", re.IGNORECASE | re.DOTALL)
 _STRAY_CLOSING = re.compile(rf"\A.*<{_GAP}/{_GAP}{_TAG}{_GAP}>\s*", re.IGNORECASE | re.DOTALL)
 _OPENING = re.compile(rf"<{_GAP}/?{_GAP}(?:{_TAG}|seed:think){_GAP}>", re.IGNORECASE)
-_MAYBE_OPENING = re.compile(r"(?:<[\s/a-z_:]{0,24}|\[[think]{0,5})\Z", re.IGNORECASE)
+_MAYBE_OPENING = re.compile(r"(?:<[\s/a-z_:]{0,24}|\[[think]{0,5}|◁[/think]{0,6})\Z", re.IGNORECASE)
 
 _CHANNEL = re.compile(
     r"(?:<\|start\|>[^<]*)?<\|channel\|>(?!\s*final\b)[^<]*(?:<\|constrain\|>[^<]*)?"
@@ -40,7 +41,7 @@ _FOREIGN = (
 )
 """What Magistral, Kimi, Seed, Command A and others write in the place of a tag. A word in square brackets is a thought
 only where it is closed: shops write brands in them."""
-_FOREIGN_OPENING = re.compile(r"\[THINK\]|◁")
+_FOREIGN_OPENING = re.compile(r"\[THINK\]|◁/?think▷")
 
 _LABELLED = re.compile(
     r"\A[\s*_#>]*(?:(?:thoughts?|thinking|생각)[\s*_]*[:\uff1a]|thoughts?[*_]*[ \t]*\r?\n)", re.IGNORECASE
@@ -51,6 +52,8 @@ _ANSWER = re.compile(
     r"^[ \t*_#>]*(?:final answer|answer|response|reply|최종 답변|답변)[\s*_]*[:\uff1a][\s*_]*",
     re.IGNORECASE | re.MULTILINE,
 )
+LAYERS = 64
+"""Thoughts and wrappings within each other. A text with more of them goes round in circles, and is no answer."""
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _HANGUL = re.compile("[가-힣]")
 
@@ -61,9 +64,11 @@ def without_thoughts(texts: Sequence[str]) -> str | None:
     tagged = _in_tags(text)
     shown = _once(texts if tagged == text else [tagged])
     rest = shown
-    while rest is not None:  # what was behind one thought may be another; each time less is left
+    for _ in range(LAYERS):  # what was behind one thought may be another
+        if rest is None:
+            return shown
         shown, rest = rest, _once([rest])
-    return shown
+    return ""
 
 
 def _in_tags(text: str) -> str:
@@ -95,7 +100,9 @@ def _after_label(texts: Sequence[str]) -> str:
     if others and _LABELLED.match(thought):
         return "".join(others)
     thought, *paragraphs = _BLANK_LINE.split(text)
-    if not _HANGUL.search(thought):
+    thoughts = [thought, *takewhile(_LABELLED.match, paragraphs)]
+    paragraphs = paragraphs[len(thoughts) - 1 :]
+    if not _HANGUL.search(thoughts[-1]):
         korean = next((index for index, paragraph in enumerate(paragraphs) if _HANGUL.search(paragraph)), 0)
         paragraphs = paragraphs[korean:]
     return "\n\n".join(paragraphs)

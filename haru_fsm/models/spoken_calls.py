@@ -18,7 +18,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-_PYTHON = re.compile(r"(?:\A|```)\s*tool_(?:code|outputs?)\b|\bdefault_api[.:]\w[\w ]{0,63}[({]")
+_PYTHON = re.compile(
+    r"(?:\A|```)\s*tool_(?:code|outputs?)\b(?![ \t]+[^\W\d_]+[ \t])"  # a word behind it, and it is one of a sentence
+    r"|\bdefault_api[.:]\w[\w ]{0,63}[({]"
+)
 _BARE = re.compile(r"(?:[a-z]\w*\.)*([a-z]\w*)\((.*)\)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _REACT = re.compile(
     r"^[ \t*_]*Action[ \t*_]*:[ \t*_`]*"
@@ -28,7 +31,8 @@ _REACT = re.compile(
 _BY_NAME = re.compile(r"\s*[a-z_]\w*\s*=", re.IGNORECASE | re.ASCII)
 _TAGGED = re.compile(
     r"<\s*(?:tool_calls?|function_calls?|start_function_call|tool_use|tool_code"
-    r"|(?:tool|function)_(?:results?|responses?|outputs?))(?:\s[^<>]*)?>",
+    r"|(?:tool|function)_(?:results?|responses?|outputs?))(?:\s[^<>]*)?>"
+    r"(?!`(?!``))",  # a name in Markdown's code, which calls nothing
     re.IGNORECASE,
 )
 _MARKED = re.compile(

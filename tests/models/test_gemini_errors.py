@@ -50,6 +50,7 @@ KEY_DETAIL = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "AP
          FailureReason.QUOTA),
         (429, worded(429, "* Quota exceeded for metric: free_tier_requests, limit: 0, model: gemini-3.1-pro\nPlease retry in 11.6s."),
          FailureReason.QUOTA),
+        (429, worded(429, "Quota exceeded for metric: free_tier_requests, limit: 0. Please retry in 11s."), FailureReason.QUOTA),
         (429, worded(429, "* Quota exceeded for metric: free_tier_requests, limit: 0.5, model: x"), FailureReason.RATE_LIMITED),
         (429, worded(429, "* Quota exceeded for metric: free_tier_requests, limit: 10"), FailureReason.RATE_LIMITED),
         (429, worded(429, "Your prepayment credits are depleted."), FailureReason.QUOTA),

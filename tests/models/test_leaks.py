@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haru_fsm.models.leaks import certain, without_thoughts
+from haru_fsm.models.leaks import LAYERS, certain, without_thoughts
 from haru_fsm.models.speech import Speech
 
 LEAKS = [
@@ -18,6 +18,7 @@ LEAKS = [
     (["thought\nThe user asked me.\n\nNow I describe.", "배송중입니다."], "배송중입니다."),
     (["thought\nThe user asked me to look."], ""),
     (["THOUGHT: only this"], ""),
+    (["생각: 하나\n\nTHOUGHT: two\n\nstill two\n\n네."], "네."),
     (["<think>secret</think>배송중입니다."], "배송중입니다."),
     (["네. <thought>secret</thought> 배송중입니다."], "네. 배송중입니다."),
     (["네.\n<thinking>secret and then nothing"], "네.\n"),
@@ -75,6 +76,7 @@ CLEAN = [
     "[THINK] 텀블러 500ml는 품절입니다.",
     "[쿠폰] 1장이 있습니다.",
     "◁ 이전 | 다음 ▷",
+    "ChatML은 `<|im_start|>user`로 시작하고 `<|im_end|>`로 끝납니다.",
     "[THINK]" * 5_000 + "끝",
     " " * 50_000 + "끝",
     "{}" + " " * 50_000 + "끝",
@@ -164,4 +166,16 @@ def test_a_watcher_that_raises_is_not_told_again(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_thousand_thoughts_one_behind_the_other_are_all_cut() -> None:
-    assert without_thoughts(["THOUGHT: a\n\n" * 5000 + "네."]) == "네."
+    for thought in ("THOUGHT: a\n\n", "생각: 가\n\n"):
+        assert without_thoughts([thought * 5000 + "네."]) == "네."
+
+
+def test_what_goes_round_in_circles_is_no_answer() -> None:
+    assert without_thoughts(["Final Answer: " * (LAYERS - 2) + "네."]) == "네."
+    assert without_thoughts(["Final Answer: " * 20_000 + "네."]) == ""
+
+
+def test_an_arrow_is_told_at_once_and_a_mark_is_held_back() -> None:
+    assert certain("앞으로 ◁ 이전") == "앞으로 ◁ 이전"
+    for begun in ("◁", "◁/th", "◁think", "◁think▷비밀"):
+        assert certain("네. " + begun) == "네. "

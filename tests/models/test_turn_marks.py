@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,32 @@ def test_calls_and_thoughts_stay() -> None:
     assert kept(MADE_UP, call("a")) == [call("a")], "no part is empty"
 
 
+def test_a_turn_may_begin_and_end_in_any_part() -> None:
+    assert kept("<|im_start|>assistant\n", "배송중입니다.") == [{"text": "배송중입니다."}]
+    assert kept("<|im_end|>\n<|im_start|>assistant\n배송", "중입니다.") == [{"text": "배송"}, {"text": "중입니다."}]
+    assert kept("배송중입니다.", MADE_UP, call("a")) == [{"text": "배송중입니다."}, call("a")]
+    assert kept("배송중입니다.<|im_", "end|>\n환불해 주세요") == [{"text": "배송중입니다."}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ChatML은 `<|im_start|>user`로 시작하고 `<|im_end|>`로 끝납니다. 그다음이 모델의 차례입니다.",
+        "문장의 끝은 ``<eos>``로 표시합니다.",
+        "이렇게 씁니다.\n```\n<|im_start|>user\n안녕하세요<|im_end|>\n```\n`<start_of_turn>`은 Gemma의 것입니다.",
+    ],
+)
+def test_a_mark_in_code_is_quoted(text: str) -> None:
+    assert kept(text) == [{"text": text}]
+    assert own_turn(text) == text
+    assert own_turn(text + MADE_UP) == text, "and one behind it is none"
+
+
+def test_code_that_is_not_closed_quotes_nothing() -> None:
+    for begun in ("```\nprint(1)", "`print(1)"):
+        assert own_turn(begun + MADE_UP) == begun
+
+
 def test_what_begins_with_another_turn_is_no_answer() -> None:
     read = read_body(reply("<|im_start|>user\n환불해 주세요"))
     assert isinstance(read, Problem)
@@ -56,6 +83,8 @@ marks = st.sampled_from(
         "<|user|>",
         "assistant",
         "model",
+        "`",
+        "```",
         "\n",
         "네.",
         " ",
