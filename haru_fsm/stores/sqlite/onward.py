@@ -20,11 +20,12 @@ from haru_fsm.stores.sqlite.writing import FILING, STEPS, Append, Head, rows_of
 
 AVAILABLE = sqlite3.sqlite_version_info >= (3, 33)
 """UPDATE ... FROM. Before that each append is written by itself."""
+COLUMNS = 10
+"""Of `Onward.move`, in their order."""
 GO_ON = (
-    "UPDATE conversations SET state = column5, seq = column6, run = column7, head = column8, updated_at = column9,"
-    " lease_until = column10{} WHERE number = column1 AND seq = column2 AND head = column3 AND owner = column4"
+    "UPDATE conversations SET state = {}, seq = {}, run = {}, head = {}, updated_at = {}, lease_until = {}{rows}"
+    " WHERE number = {} AND seq = {} AND head = {} AND owner = {}"
 )
-"""The columns are those of `Onward.move`."""
 
 
 @dataclass(slots=True)
@@ -35,7 +36,7 @@ class Onward:
     head: Head
     """Where the conversation will stand."""
     move: tuple[Any, ...]
-    """Number, seq, head and owner as they have to be; state, seq, run, head, time and end of the lease as they will."""
+    """State, seq, run, head, time and end of the lease as they will be; number, seq, head and owner as they have to."""
     rows: Sequence[tuple[Any, ...]]
 
     def __call__(self, connection: sqlite3.Connection) -> Head:
@@ -50,8 +51,8 @@ def onward(append: Append) -> Append | Onward:
     if any(_files(step.event) for step in append.new):
         return append
     head, rows = rows_of(append.new, before)
-    stood = (before.number, before.seq, before.check, lease.owner)
-    move = (*stood, after.state, head.seq, after.run, head.check, lease.now, lease.until)
+    goes = (after.state, head.seq, after.run, head.check, lease.now, lease.until)
+    move = (*goes, before.number, before.seq, before.check, lease.owner)
     return Onward(append, head, move, rows)
 
 
@@ -79,8 +80,9 @@ def go_on(connection: sqlite3.Connection, appends: Sequence[Onward]) -> bool:
 @lru_cache
 def _go_on(count: int) -> str:
     if count == 1:  # the other form makes a table of its one row first, which takes as long as the writing
-        return GO_ON.format("").replace("column", "?")
-    return GO_ON.format(f" FROM (VALUES {_places(count, 10)})")
+        return GO_ON.format(*repeat("?", COLUMNS), rows="")
+    names = (f"column{number}" for number in range(1, COLUMNS + 1))
+    return GO_ON.format(*names, rows=f" FROM (VALUES {_places(count, COLUMNS)})")
 
 
 @lru_cache
