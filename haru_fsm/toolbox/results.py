@@ -182,7 +182,7 @@ class _Reader:
             return self._fields(value, [field.name for field in dataclasses.fields(value)])
         if (table := rows_of(value, MOST_ITEMS)) is not None:
             return self._few(table) if isinstance(table, list) else table
-        unpack = getattr(value, "tolist", None) or getattr(value, "to_list", None)  # arrays, columns and numbers
+        unpack = getattr(value, "tolist", None)  # arrays and numbers of numpy and pandas
         unpacked = unpack() if callable(unpack) and not isinstance(value, type) else None
         return unpacked if isinstance(unpacked, list) else None
 
