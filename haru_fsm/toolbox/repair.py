@@ -5,7 +5,7 @@
     "12,900원" for an amount declared as won         "12,900" for any other number, "1만원"
     "true", "FALSE" for a flag                       "yes", 1
     null where there is a default                    null for what is required
-    "null" or "" for what may be null or left out    the same for a text, which they are
+    "null" or "" for what may be null or left out    the same for a text, which they are, or for an effect
     nothing where null is allowed
     a list or object written as a JSON string        a list written in another way
     one item where a list of them is wanted          "a, b", an item inside of a list of lists
@@ -42,7 +42,7 @@ _EMPTY_WORDS = frozenset(("", "null", "none", "nil", "undefined", "n/a", "[]", "
 _NOTHING = frozenset(("", "null", "none", "undefined"))
 
 Drops = Callable[[str], bool]
-"""Whether an argument of this name, which the tool does not have, may be left out."""
+"""Whether an argument of this name may be left out that the tool does not have, or that says nothing in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ def _object(shape: Shape, value: dict[str, Any], where: str, drops: Drops) -> Me
                 repairs.append(f"{path} is not a parameter and was left out.")
             else:
                 return None
-        elif (mended := mend(field.shape, item, path, drops) or _nothing(field, item, path)) is None:
+        elif (mended := mend(field.shape, item, path, drops) or _nothing(field, item, path, drops(key))) is None:
             return None
         else:
             repairs.extend(mended.repairs)
@@ -251,12 +251,13 @@ def _object(shape: Shape, value: dict[str, Any], where: str, drops: Drops) -> Me
     return Mended(result, tuple(repairs))
 
 
-def _nothing(field: Field, item: Any, path: str) -> Mended | None:
+def _nothing(field: Field, item: Any, path: str, as_text: bool) -> Mended | None:
     """A value that says nothing: null where that is allowed, else MISSING, and so a default, if there is one.
 
-    Models that fill in every parameter there is write it as a text (can1357/oh-my-pi#2981).
+    Models that fill in every parameter there is write it as a text (can1357/oh-my-pi#2981), which is read only where
+    arguments may be left out: "none" of the parcels is not all of them, which a default may mean.
     """
-    if item is not None and not (isinstance(item, str) and item.strip().casefold() in _NOTHING):
+    if item is not None and not (as_text and isinstance(item, str) and item.strip().casefold() in _NOTHING):
         return None
     if field.shape.accepts(None):
         return Mended(None, (f"{path}: {show(item)} was read as null.",))

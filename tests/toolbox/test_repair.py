@@ -306,6 +306,18 @@ def test_a_text_that_may_be_says_what_it_says(word: str) -> None:
     assert isinstance(tool_of({"p": int}, optional=frozenset("p")).prepare({"p": "전체"}), Refused)
 
 
+@pytest.mark.parametrize("word", ["", "none", "null"])
+def test_a_word_for_nothing_makes_no_effect_wider(word: str) -> None:
+    """`parcels=None` may mean all of them."""
+    for hint in (list[str] | None, int, Grade | None):
+        cancel = tool_of({"p": hint}, optional=frozenset("p"), read_only=False)
+        refused = cancel.prepare({"p": word})
+        assert isinstance(refused, Refused)
+        assert "p" in refused.error
+        for nothing in ({"p": None}, {}):
+            assert isinstance(cancel.prepare(nothing), Prepared)
+
+
 def test_any_string_is_valid_where_a_string_is_wanted() -> None:
     for text in ("", " 3 ", "null", '{"a": 1}', "true", "각", "a\x00b", "👍🏽"):
         prepared = tool_of({"p": str}).prepare({"p": text})
