@@ -20,6 +20,7 @@ from haru_fsm.models.replies import as_dict, as_list, as_text
 
 _ROLES = {"human": "user", "ai": "assistant"}
 _TEXTS = ("text", "input_text", "output_text", "refusal")
+_PARTS = (*_TEXTS, "image", "image_url", "document")
 _INSTRUCTIONS = ("system", "developer")
 
 
@@ -33,9 +34,12 @@ def as_content(message: Mapping[str, Any], repairs: dict[str, None]) -> Mapping[
     content can hold."""
     if message.get("parts") or not message.keys() & {"content", "tool_calls", "function_call"}:
         return message
+    said = message.get("content")
+    if isinstance(said, Mapping) and "parts" in said:
+        return said  # a candidate, as Gemini's replies have them
     if _role(message) in ("tool", "function"):
         return {"role": "user", "parts": [_result(message, message.get("tool_call_id"))]}
-    return {"role": _role(message), "parts": [*_said(message.get("content"), repairs), *_calls(message)]}
+    return {"role": _role(message), "parts": [*_said(said, repairs), *_calls(message)]}
 
 
 def _role(message: Mapping[str, Any]) -> Any:
@@ -78,9 +82,20 @@ def _result(message: Mapping[str, Any], call_id: Any) -> dict[str, Any]:
 
 
 def _response(content: Any) -> dict[str, Any]:
-    text = "".join(as_text(as_dict(item).get("text")) for item in content) if isinstance(content, list) else content
+    text = _joined(content)
     try:
         said = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
         said = text
-    return said if isinstance(said, dict) else {"result": said}
+    if isinstance(said, dict):
+        return said
+    # A text that could be a number ("1.10", "1e5") may be none.
+    return {"result": said if isinstance(said, list | str) else text}
+
+
+def _joined(content: Any) -> Any:
+    """The text of a list of parts; a result that is something else as it is."""
+    items = content if isinstance(content, list) else [None]
+    if not all(isinstance(item, str) or as_dict(item).get("type") in _PARTS for item in items):
+        return content
+    return "".join(item if isinstance(item, str) else as_text(as_dict(item).get("text")) for item in items)

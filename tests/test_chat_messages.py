@@ -110,6 +110,33 @@ def test_what_no_content_can_hold_is_said() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("1.10", {"result": "1.10"}),
+        ("1e5", {"result": "1e5"}),
+        ("null", {"result": "null"}),
+        ('"배송중"', {"result": "배송중"}),
+        ("[1.5]", {"result": [1.5]}),
+        (["배송", "중"], {"result": "배송중"}),
+        ([{"type": "text", "text": "배송중"}, {"type": "image", "source": {}}], {"result": "배송중"}),
+        ([{"order": 1}, {"order": 2}], {"result": [{"order": 1}, {"order": 2}]}),
+        ([], {"result": ""}),
+        (None, {"result": None}),
+    ],
+)
+def test_a_result_says_what_it_said(content: Any, said: JSON) -> None:
+    history = [*OPENAI[:3], {"role": "tool", "tool_call_id": "c1", "content": content}]
+    contents, _ = repaired(history)
+    assert contents[-1]["parts"][0]["functionResponse"]["response"] == said
+
+
+def test_a_candidate_of_a_reply_is_the_content_in_it() -> None:
+    said = {"role": "model", "parts": [{"text": "배송중입니다."}]}
+    contents, _ = repaired(["어디예요?", {"content": said, "finishReason": "STOP", "index": 0}])
+    assert contents[-1] == said
+
+
 def test_instructions_in_the_middle_are_kept_for_loops_put_results_there() -> None:
     mended, _ = repaired([{"role": "user", "content": "a"}, {"role": "system", "content": "result: 3"}])
     assert [turn["parts"] for turn in mended] == [[{"text": "a"}], [{"text": "result: 3"}]]
@@ -125,7 +152,7 @@ def test_the_older_function_call() -> None:
         ]
     )
     assert mended[1]["parts"][0]["functionCall"] == {"name": "get_order", "args": {"order_id": "HR1"}}
-    assert mended[2]["parts"] == [{"functionResponse": {"name": "get_order", "response": {"result": 3}}}]
+    assert mended[2]["parts"] == [{"functionResponse": {"name": "get_order", "response": {"result": "3"}}}]
 
 
 odd = st.recursive(
