@@ -189,3 +189,37 @@ async def test_what_nobody_foresaw_is_told_and_keeps_nobody_waiting(tmp_path: Pa
     assert ("steps",) in tables
     assert ("half",) not in tables
     await asyncio.to_thread(thread.stop)
+
+
+async def test_what_fails_beside_the_requests_keeps_nobody_waiting(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A renewal of leases whose roll-back fails, too: the thread goes on, with another connection."""
+    connections: list[sqlite3.Connection] = []
+
+    def connect() -> sqlite3.Connection:
+        connections.append(opened(tmp_path / "haru.db", 5.0))
+        return connections[-1]
+
+    def serve(connection: sqlite3.Connection, requests: Sequence[Request]) -> None:
+        for request in requests:
+            request.value = request.job(connection)
+
+    def idle(connection: sqlite3.Connection) -> None:
+        if connection is connections[0]:
+            raise sqlite3.OperationalError("disk I/O error")
+
+    thread = DatabaseThread("test", connect, serve, idle=idle, idle_s=0.0)
+    going = threading.Event()
+    first = asyncio.ensure_future(thread.run(lambda _connection: going.wait(10)))
+    await asyncio.sleep(0)
+    served_by = thread._thread
+    last = asyncio.ensure_future(thread.run(lambda connection: connection is connections[-1]))
+    await asyncio.sleep(0)
+    going.set()
+    assert await first
+    assert await last
+    assert thread._thread is served_by
+    assert await thread.run(lambda _connection: len(connections) == 2)
+    assert "test: what it does beside its requests has failed" in caplog.text
+    await asyncio.to_thread(thread.stop)

@@ -7,6 +7,7 @@ hears of it when all that came in together is done.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import threading
 import time
@@ -19,6 +20,8 @@ from typing import Any, TypeVar
 
 from haru_fsm.errors import HaruError, StoreError
 from haru_fsm.foreign import in_words
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], Any]
@@ -124,9 +127,18 @@ class DatabaseThread:
             _deliver(requests)
             if self._idle is not None and self.idle_s is not None and time.monotonic() - idled >= self.idle_s:
                 idled = time.monotonic()
-                if connection is not None:
-                    self._idle(connection)
+                connection = connection and self._beside(self._idle, connection)
         _close(connection)
+
+    def _beside(self, job: Job, connection: sqlite3.Connection) -> sqlite3.Connection | None:
+        """Do what nobody has asked for. Where it fails, it is tried again on another connection, and nobody waits."""
+        try:
+            job(connection)
+        except Exception:
+            log.exception("%s: what it does beside its requests has failed", self._name)
+            _close(connection)
+            return None
+        return connection
 
     def _gather(self, queue: SimpleQueue[Request | None]) -> tuple[list[Request], bool]:
         """What has come in, and whether to stop after it."""
