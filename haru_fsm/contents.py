@@ -38,6 +38,7 @@ from haru_fsm.conversation import (
     TicketOpened,
     ToolCall,
     ToolResult,
+    ToolsExecuted,
     ToolsRequested,
 )
 from haru_fsm.progress import is_model_event
@@ -76,6 +77,11 @@ class Marks(NamedTuple):
     heard: int = 0
     """How many of the contents the model has spoken to: what stands in them was let through."""
 
+    def spoken_to(self, heard: int) -> Marks:
+        """The marks when the model has spoken to so many of the contents."""
+        message, doubtful, recorded, refused, summary_failed, _, _ = self
+        return Marks(message, doubtful, recorded, refused, summary_failed, 0, heard)
+
     def moved(self, places: Mapping[int, int], compaction: Compaction) -> Marks:
         """The marks after a compaction that has moved the contents to these places."""
         refused = [each for each in (self.refused, compaction.refused) if each is not None]
@@ -111,6 +117,11 @@ class History(NamedTuple):
 
     def fold(self, step: Step) -> History:
         """The history after one more step."""
+        # What comes most often is known by its very class. That it is none of the others costs a microsecond for each.
+        if type(step.event) is ObservationAppended:
+            return self._observed(step.event.refusals)
+        if type(step.event) is ToolsExecuted:
+            return self._executed(step.event.results)
         return (self.as_asked(step.event) if is_model_event(step.event) else self)._fold(step)
 
     def as_asked(self, event: ModelEvent) -> History:
@@ -167,6 +178,7 @@ class History(NamedTuple):
         calls: tuple[ToolCall, ...] = (),
         asked: int = 0,
         counted: tuple[int, int] | None = None,
+        marks: Marks | None = None,
     ) -> History:
         """One more content."""
         return History(
@@ -177,7 +189,7 @@ class History(NamedTuple):
             self.size + size + AROUND,
             asked,
             counted or self.counted,
-            self.marks,
+            marks or self.marks,
         )
 
     def _with(self, results: Mapping[int, ToolResult]) -> History:
@@ -191,9 +203,8 @@ class History(NamedTuple):
 
     def _message(self, text: str) -> History:
         """The customer's words, and a mark beside them where they look like instructions."""
-        marks = self.marks._replace(message=len(self.contents))
         turn: JSON = {"role": "user", "parts": marked_message(text)}
-        return self._then(turn, size_of(turn))._replace(marks=marks)
+        return self._then(turn, size_of(turn), marks=self.marks._replace(message=len(self.contents)))
 
     def _model(
         self, content: JSON, event: ModelEvent | None = None, calls: tuple[ToolCall, ...] = (), asked: int = 0
@@ -205,11 +216,10 @@ class History(NamedTuple):
         history = self._closed()
         if calls or not history.contents:
             history = history._user_last()
-        counted = None
-        if event is not None:
-            counted = _counted(event, history.size)
-            history = history._replace(marks=history.marks._replace(blocked=0, heard=len(history.contents)))
-        return history._then(content, size_of(parts), calls, asked, counted)
+        if event is None:
+            return history._then(content, size_of(parts), calls, asked)
+        marks = history.marks.spoken_to(len(history.contents))
+        return history._then(content, size_of(parts), calls, asked, _counted(event, history.size), marks)
 
     def _user_last(self) -> History:
         return self if self.contents and self.contents[-1]["role"] == "user" else self._user(GO_ON_LINE)
