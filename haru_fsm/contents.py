@@ -117,7 +117,7 @@ class History(NamedTuple):
 
     def fold(self, step: Step) -> History:
         """The history after one more step."""
-        # What comes most often is known by its very class. That it is none of the others costs a microsecond for each.
+        # What comes most often is known by its very class, without a look at any other.
         if type(step.event) is ObservationAppended:
             return self._observed(step.event.refusals)
         if type(step.event) is ToolsExecuted:
