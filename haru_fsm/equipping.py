@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from haru_fsm.app import App
 from haru_fsm.clock import Clock
 from haru_fsm.conversation import Conversation
-from haru_fsm.errors import JournalDamaged
+from haru_fsm.errors import JournalDamaged, UnknownCustomer
 from haru_fsm.late import LateWrites
 from haru_fsm.ledger import Ledger, inherited
 from haru_fsm.models import Model
@@ -34,24 +34,28 @@ class Parts:
 
 
 async def equipped(
-    parts: Parts,
-    conversation: Conversation,
-    record: Record | None,
-    run: int,
-    on_text: Callable[[str], None] | None,
-    *,
-    nobodys: bool = False,
+    parts: Parts, conversation: Conversation, record: Record | None, run: int, on_text: Callable[[str], None] | None
 ) -> Services:
     """The services for one run of this conversation. `record` is what is stored of it; None where nothing is, yet.
 
-    `nobodys`: the app no longer knows the customer, so there are no tools. Else raises UnknownCustomer for such a one.
+    Where the app no longer knows the customer, they say so (`gone`) and have no tools.
     """
     before = await _done_before(parts.store, conversation.parent)
-    return services_for(
-        parts.app,
-        conversation,
-        run,
+    # A rehearsal files its tickets in the store, marked as such, and never with somebody else's desk.
+    desk = StoreDesk(
+        parts.store,
+        record.open_ticket if record is not None else None,
+        elsewhere=None if conversation.rehearsal else parts.desk,
+        time_s=parts.app.limits.tool_timeout_s,
+    )
+    try:
+        tools, gone = tools_for(parts.app, conversation, run, desk=desk, clock=parts.clock), ""
+    except UnknownCustomer as error:
+        tools, gone = Toolbox([], parts.app.limits), str(error)
+    return Services(
         model=parts.model,
+        tools=tools,
+        gone=gone,
         ledger=Ledger(
             parts.store,
             conversation.conversation_id,
@@ -59,58 +63,27 @@ async def equipped(
             parts.late,
             inherited(conversation.steps, before),
         ),
-        # A rehearsal files its tickets in the store, marked as such, and never with somebody else's desk.
-        desk=StoreDesk(
-            parts.store,
-            record.open_ticket if record is not None else None,
-            elsewhere=None if conversation.rehearsal else parts.desk,
-            time_s=parts.app.limits.tool_timeout_s,
-        ),
+        desk=desk,
         clock=parts.clock,
+        limits=parts.app.limits,
+        system_prompt=parts.app.system_prompt,
+        rehearsal=conversation.rehearsal,
         rehearsed=before,
         on_text=on_text,
-        nobodys=nobodys,
     )
 
 
-def services_for(
-    app: App,
-    conversation: Conversation,
-    run: int,
-    *,
-    model: Model,
-    ledger: Ledger,
-    desk: StoreDesk,
-    clock: Clock,
-    rehearsed: tuple[LedgerEntry, ...] = (),
-    on_text: Callable[[str], None] | None = None,
-    nobodys: bool = False,
-) -> Services:
-    """These parts, with the app's limits and prompt, and its tools for a session of the conversation's customer."""
-
-    def tools() -> Toolbox:
-        session = app.session(
-            conversation.customer_id,
-            conversation_id=conversation.conversation_id,
-            run=run,
-            desk=desk,
-            clock=clock,
-            rehearsal=conversation.rehearsal,
-        )
-        return app.toolbox(session)
-
-    return Services(
-        model=model,
-        tools=Toolbox([], app.limits) if nobodys else tools(),
-        ledger=ledger,
+def tools_for(app: App, conversation: Conversation, run: int, *, desk: StoreDesk, clock: Clock) -> Toolbox:
+    """The app's tools for a session of the conversation's customer. Raises UnknownCustomer."""
+    session = app.session(
+        conversation.customer_id,
+        conversation_id=conversation.conversation_id,
+        run=run,
         desk=desk,
         clock=clock,
-        limits=app.limits,
-        system_prompt=app.system_prompt,
         rehearsal=conversation.rehearsal,
-        rehearsed=rehearsed,
-        on_text=on_text,
     )
+    return app.toolbox(session)
 
 
 async def _done_before(store: Store, parent: str | None) -> tuple[LedgerEntry, ...]:

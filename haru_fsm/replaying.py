@@ -44,7 +44,7 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.definition import carried
 from haru_fsm.differences import Difference, Otherwise, compare, way
-from haru_fsm.equipping import services_for
+from haru_fsm.equipping import tools_for
 from haru_fsm.errors import NoTransition
 from haru_fsm.exchanged import exchanged
 from haru_fsm.ledger import Ledger
@@ -233,14 +233,15 @@ class _Again:
         conversation = self._conversation
         if self._services is None or conversation.run != self._run:
             self._run = conversation.run
-            self._services = services_for(
-                self._app,
-                conversation,
-                conversation.run,
+            self._services = Services(
                 model=ScriptedModel([]),
+                tools=tools_for(self._app, conversation, conversation.run, desk=self._desk, clock=self._clock),
                 ledger=Ledger(self._store, conversation.conversation_id, {}),
                 desk=self._desk,
                 clock=self._clock,
+                limits=self._app.limits,
+                system_prompt=self._app.system_prompt,
+                rehearsal=conversation.rehearsal,
             )
         return self._services
 

@@ -52,6 +52,8 @@ class Services:
     """A fork that must not act: effects are answered from `rehearsed` (its parent's ledger), or refused."""
     rehearsed: tuple[LedgerEntry, ...] = ()
     on_text: Callable[[str], None] | None = None
+    gone: str = ""
+    """Why there are no tools: what the app says of a customer whom it no longer knows."""
     _history: History = field(init=False)
     _progress: Progress = field(init=False, default_factory=Progress)
     _folded: int = field(init=False, default=0)

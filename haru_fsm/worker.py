@@ -126,9 +126,9 @@ class Worker:
         """The digest of the definition where the run carries another one, else ''; and why the run cannot go on under
         it, or None."""
         conversation, app = self._conversation, self._parts.app
-        if (gone := await self._customer_is_gone(conversation.run)) is not None:
-            return "", gone if conversation.state not in app.workflow.opens_tickets else None
         services = await self._equipped(conversation.run)
+        if services.gone:
+            return "", _gone(services) if conversation.state not in app.workflow.opens_tickets else None
         digest, before = app.definition(services.tools), carried(conversation)
         changed = before not in ("", digest)
         why = misfit(conversation, app.workflow, services.tools, services.ledger.entries, changed=changed)
@@ -192,9 +192,9 @@ class Worker:
     async def _drive_to_rest(self) -> None:
         workflow, clock = self._parts.app.workflow, self._parts.clock
         while not self._conversation.resting:
-            if self._conversation.state in workflow.opens_tickets:
-                await self._customer_is_gone(self._conversation.run)  # a person takes over in any case
             services = await self._equipped(self._conversation.run)
+            if services.gone and self._conversation.state not in workflow.opens_tickets:
+                raise UnknownCustomer(services.gone)  # just now; whoever takes it up hands it over
             began = clock.monotonic()
             work = workflow.work[self._conversation.state]
             outcome = work(self._conversation, services)
@@ -228,13 +228,10 @@ class Worker:
 
     async def _receive(self, message: MessageReceived) -> None:
         """A new run, which carries the digest of what it begins under."""
-        run = self._conversation.run + 1
-        # Whoever asks now is known; who has asked in a pause, and was promised an answer, may be gone.
-        gone = await self._customer_is_gone(run)
-        services = await self._equipped(run)
+        services = await self._equipped(self._conversation.run + 1)
         message = message.model_copy(update={"definition": self._parts.app.definition(services.tools)})
-        if gone is not None:
-            self._strand(message, gone)
+        if services.gone:  # whoever asks now is known; who has asked in a pause, and was promised an answer, may not be
+            self._strand(message, _gone(services))
         elif self._conversation.state in self._parts.app.workflow.states:
             self._advance(message)
         else:
@@ -294,21 +291,13 @@ class Worker:
                 await self._parts.clock.sleep(APPEND_PAUSE_S * attempt)
 
     async def _equipped(self, run: int) -> Services:
-        """What the work of this run may use; made once, for tools are worth making once. Raises UnknownCustomer."""
+        """What the work of this run may use; made once, for tools are worth making once."""
         if self._services is None:
-            self._services = await self._made(run)
+            watch = self._watch
+            on_text = (lambda text: watch(Piece(text))) if watch is not None else None
+            self._services = await equipped(self._parts, self._conversation, self._record, run, on_text)
         return self._services
 
-    async def _customer_is_gone(self, run: int) -> str | None:
-        """Why this run can have no tools: the app no longer knows the customer. What is open goes to a person then."""
-        try:
-            await self._equipped(run)
-        except UnknownCustomer as error:
-            self._services = await self._made(run, nobodys=True)
-            return f"it no longer knows the customer ({error})"
-        return None
 
-    async def _made(self, run: int, *, nobodys: bool = False) -> Services:
-        watch = self._watch
-        on_text = (lambda text: watch(Piece(text))) if watch is not None else None
-        return await equipped(self._parts, self._conversation, self._record, run, on_text, nobodys=nobodys)
+def _gone(services: Services) -> str:
+    return f"it no longer knows the customer ({services.gone})"

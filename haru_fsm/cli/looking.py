@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Unfinished = Annotated[bool, typer.Option("--unfinished", help="Only runs that have not come to an ending.")]
-InDoubt = Annotated[bool, typer.Option("--in-doubt", help="Only with a call of which nobody knows how it ended.")]
+InDoubt = Annotated[
+    bool,
+    typer.Option("--in-doubt", help="Only with a call of which nobody knows how it ended, or whether it has yet."),
+]
 AtMost = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="At most so many, the latest first.")]
 
 

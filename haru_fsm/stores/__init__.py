@@ -148,7 +148,7 @@ class Store(Protocol):
         limit: int | None = None,
     ) -> Sequence[Summary]:
         """Conversations, the latest first; `unfinished`: those whose run has not ended, paused ones included;
-        `in_doubt`: those with a call of which nobody knows how it ended."""
+        `in_doubt`: those with a call of which nobody knows how it ended, one that is under way included."""
         ...
 
     async def tickets(

@@ -407,6 +407,30 @@ async def test_an_open_run_of_a_customer_who_is_gone_ends_in_a_ticket_and_so_doe
         await later.ask("다시요", customer_id="C1", conversation_id=paused.conversation_id, message_id="m3")
 
 
+async def test_no_model_is_asked_without_tools_for_a_customer_who_goes_in_the_middle() -> None:
+    store, clock = MemoryStore(), FakeClock()
+    paused = await waiting_twice(store, clock)
+    haru = engine(bare(Limits()).workflow, ScriptedModel(["지웠습니다."]), store, destructive(), clock=clock)
+    await haru.ask("여보세요?", customer_id="C1", conversation_id=paused.conversation_id, message_id="m2")
+    await haru.approve(paused.conversation_id, "2.0")
+    sessions = 0
+
+    def twice(customer_id: str, **more: Any) -> Any:
+        nonlocal sessions
+        sessions += 1
+        if sessions > 2:
+            raise UnknownCustomer(f"There is no customer {customer_id}.")
+        return haru.app.make_session(customer_id, **more)
+
+    later = Engine(replace(haru.app, make_session=twice), model=haru.model, store=store, clock=clock)
+    with pytest.raises(UnknownCustomer):
+        await later.approve(paused.conversation_id, "2.1")
+    run = await later.resume(paused.conversation_id)
+    assert run.ticket is not None
+    assert "no longer knows the customer" in run.ticket.summary
+    assert run.steps == 0
+
+
 async def test_a_run_on_its_way_to_a_person_gets_there_without_its_customer() -> None:
     store = MemoryStore()
     await open_run(store, ModelFailed(reason=FailureReason.EMPTY))
