@@ -90,10 +90,10 @@ def _at_random(given: Given, minutes: float, seed: int, findings: Path, as_json:
             coverage=coverage,
             on_play=lambda share: _moved(bar, share, f"{coverage.plays} conversations"),
         )
-    return _told(found, coverage, seed, findings, as_json)
+    return _told(given, found, coverage, seed, findings, as_json)
 
 
-def _told(found: Found | None, coverage: Coverage, seed: int, findings: Path, as_json: bool) -> int:
+def _told(given: Given, found: Found | None, coverage: Coverage, seed: int, findings: Path, as_json: bool) -> int:
     from haru_fsm.testing.telling import tell as told
 
     file = found.keep(findings) if found is not None else None
@@ -108,7 +108,8 @@ def _told(found: Found | None, coverage: Coverage, seed: int, findings: Path, as
             say(f"\n{told(found)}")
     if found is None:
         return exits.OK
-    complain(f"{found.promise}: {found.because}. Kept in {file}; once more: haru prove --replay {file}")
+    again = given.command("prove", "--replay", str(file))
+    complain(f"{found.promise}: {found.because}. Kept in {file}; once more: {again}")
     return exits.FAILED
 
 
@@ -163,7 +164,7 @@ def _exhaustive(given: Given, depth: int, findings: Path, as_json: bool) -> int:
     else:
         _show_explored(explored, [str(row) for row in loaded.workflow.rows], took)
     if explored.broken:
-        complain(f"{explored.broken}. Kept in {file}")
+        complain(f"{explored.broken}. Kept in {file}; once more: {given.command('prove', '--replay', str(file))}")
         return exits.FAILED
     if not explored.conversations:
         complain(f"Nothing was proved: no conversation gets anywhere. {_unseen(explored)}")

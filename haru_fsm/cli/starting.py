@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from haru_fsm.cli import exits, options
 from haru_fsm.cli.output import say, say_json
+from haru_fsm.cli.wiring import Given
 from haru_fsm.errors import SettingsError
 from haru_fsm.foreign import in_words
 
@@ -38,7 +38,8 @@ def new(target: Target, as_json: options.AsJson = False) -> int:
         say_json({"folder": str(target.resolve()), "files": sorted(_files(target))})
     else:
         say(f"A Haru app is in {target}: states/, tools/, data/, memory_store/, haru.toml, README.md.")
-        say(f"Try it: cd {shlex.quote(str(target))} && haru check && haru chat --customer C003")
+        app = Given(app=target)
+        say(f"Try it: {app.command('check')} && {app.command('chat', '--customer', 'C003')}")
     return exits.OK
 
 

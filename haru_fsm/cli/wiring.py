@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from haru_fsm.stores import Record, Store
 
 T = TypeVar("T")
+NAME = "haru"
 FROM_STANDARD_INPUT = "-"
 KEPT = "Interrupted; nothing that was done is lost. Carry it on with: "
 FORGOTTEN = "nothing of this is kept: the database is memory:"
@@ -107,7 +109,7 @@ class Given:
     def command(self, *words: str) -> str:
         """What to type to run another command on the same app and database."""
         where = [*(["--app", str(self.app)] if self.app else []), *(["--db", self.db] if self.db else [])]
-        return shlex.join(["haru", *words, *where])
+        return shlex.join([typed(), *words, *where])
 
     @property
     def forgets(self) -> bool:
@@ -121,6 +123,15 @@ class Given:
     def interrupted(self, *again: str) -> Callable[[], str]:
         """Gives what to say to somebody who stops a command that `again` carries on."""
         return lambda: f"Interrupted; {FORGOTTEN}" if self.forgets else f"{KEPT}{self.command(*again)}"
+
+
+def typed() -> str:
+    """What to type for `haru`: its name, or its path where the shell finds no such command, or another one."""
+    started = Path(sys.argv[0])
+    if started.name != NAME or not started.is_file():
+        return NAME  # `python -m haru_fsm`, or no command line at all
+    found = shutil.which(NAME)
+    return NAME if found is not None and started.samefile(found) else str(started)
 
 
 @cache

@@ -36,7 +36,9 @@ def test_new_leaves_what_is_there_alone(haru: Haru, empty: Path) -> None:
 
 
 def test_what_to_type_next_can_be_typed(haru: Haru) -> None:
-    assert "cd '새 가게' && haru check" in haru("new", "새 가게").out
+    assert (
+        "Try it: haru check --app '새 가게' && haru chat --customer C003 --app '새 가게'" in haru("new", "새 가게").out
+    )
 
 
 def test_the_settings_of_a_new_app_name_every_limit_with_its_default(haru: Haru, empty: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ import pytest
 from haru_fsm.cli.wiring import FORGOTTEN, Given
 from haru_fsm.runs import Run
 from tests.cli.apps import STATES, TOOLS, write_app
-from tests.cli.conftest import PARCELS, Haru
+from tests.cli.conftest import PARCELS, Haru, clean_environment
 
 STEPS = """\
 [step 1] Action: get_my_orders({})
@@ -32,6 +35,26 @@ def test_the_main_job(process: Haru) -> None:
     shown = process(*found[2].split())
     assert shown.code == 0
     assert found[1] in shown.out
+
+
+@pytest.mark.parametrize("on_the_path", [True, False])
+def test_what_to_type_next_is_there_where_it_is_typed(empty: Path, on_the_path: bool) -> None:
+    """`make demo` answers out of an environment that nobody has activated."""
+    command = empty / "bin" / "haru"
+    command.parent.mkdir()
+    command.write_text(f"#!{sys.executable}\nimport sys\nfrom haru_fsm.cli import main\nsys.exit(main())\n")
+    command.chmod(0o755)
+    path = [*([str(command.parent)] if on_the_path else []), "/usr/bin", "/bin"]
+    environment = clean_environment(PATH=os.pathsep.join(path), HARU_DATABASE_URL=f"sqlite:///{empty}/haru.db")
+
+    def typed(line: str) -> str:
+        return subprocess.check_output(["sh", "-c", line], cwd=empty, env=environment, text=True, encoding="utf-8")
+
+    name = "haru" if on_the_path else "bin/haru"
+    asked = typed(f"{name} ask 'HR20260725002 언제 와요?' --customer C003")
+    again = asked.rpartition("look inside: ")[2].strip()
+    assert again.startswith(f"{name} show c-")
+    assert "HR20260725002 언제 와요?" in typed(again)
 
 
 def test_json_is_the_run_and_nothing_else(haru: Haru) -> None:
