@@ -159,7 +159,7 @@ def what_waits(waiting: Iterable[Awaited], conversation_id: str, given: Given) -
     """What a person has to decide, and what to type for it."""
     for call in waiting:
         if call.expires_at <= now():
-            yield f"denied, for nobody approved it by {when(call.expires_at)} UTC: {call.tool}({call.args!r})"
+            yield f"denied, for nobody approved it by {when(call.expires_at)}: {call.tool}({call.args!r})"
             yield f"  {given.command('resume', conversation_id)}"
             continue
         yield one_waits(call)
@@ -171,7 +171,7 @@ def what_waits(waiting: Iterable[Awaited], conversation_id: str, given: Given) -
 
 def one_waits(call: Awaited) -> str:
     """The call that waits, and how long."""
-    return f"waits for approval until {when(call.expires_at)} UTC: {call.tool}({call.args!r})"
+    return f"waits for approval until {when(call.expires_at)}: {call.tool}({call.args!r})"
 
 
 def place(ended: Run) -> str:

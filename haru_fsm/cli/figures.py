@@ -207,5 +207,5 @@ def reason(steps: Sequence[Step]) -> str:
 
 
 def day(at: float) -> str:
-    """The day (UTC) of a moment; "?" for one that cannot be."""
+    """The day of a moment, in the reader's time zone; "?" for one that cannot be."""
     return when(at)[:10]

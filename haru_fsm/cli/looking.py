@@ -63,7 +63,7 @@ def show_conversations(found: Sequence[Summary]) -> None:
     """A table of conversations."""
     from haru_fsm.cli.timeline import row, table
 
-    made = table("conversation", "customer", "state", "runs", "steps", "last moved (UTC)", right=("runs", "steps"))
+    made = table("conversation", "customer", "state", "runs", "steps", "last moved", right=("runs", "steps"))
     for one in found:
         notes = [] if one.resting else ["unfinished"]
         notes += ["waits for approval"] if one.paused else []
@@ -124,7 +124,7 @@ def show_record(record: Record, tickets: Sequence[StoredTicket], given: Given) -
 
     one = record.summary
     state = "waits for approval" if one.paused else "at rest" if one.resting else "unfinished"
-    say(f"conversation {one.conversation_id} · customer {one.customer_id} · began {began(record.steps)} UTC")
+    say(f"conversation {one.conversation_id} · customer {one.customer_id} · began {began(record.steps)}")
     if one.parent is not None:
         say(f"forked from {one.parent}{', a rehearsal' if one.rehearsal else ''}")
     show(timeline(record.steps))
@@ -147,7 +147,7 @@ def _whose(one: Summary, given: Given) -> str:
     if leases.is_void(one.owner, one.lease_until, now()):
         return f"nobody works on it: {given.command('resume', one.conversation_id)}"
     who = leases.told(one.owner or "")
-    return f"{who} works on it; others may from {when(one.lease_until)} UTC, if it is not heard of before"
+    return f"{who} works on it; others may from {when(one.lease_until)}, if it is not heard of before"
 
 
 def _sums(steps: Sequence[Step]) -> str:

@@ -15,7 +15,7 @@ import re
 import sys
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -157,10 +157,10 @@ def now() -> float:
 
 
 def when(at: float) -> str:
-    """A time for people, in UTC; "?" for one that cannot be (a damaged database has shown one)."""
+    """A time for people, in their time zone; "?" for one that cannot be (a damaged database has shown one)."""
     if not isinstance(at, int | float) or not 0 <= at < 250_000_000_000:
         return "?"
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def counted(count: int, noun: str) -> str:

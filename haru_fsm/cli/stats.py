@@ -114,7 +114,7 @@ def _models(figures: Figures) -> Table:
 
 
 def _days(figures: Figures) -> Table:
-    made = _spending("day (UTC)")
+    made = _spending("day")
     for name, spent in sorted(figures.days.items()):
         _spend(made, name, spent)
     return made

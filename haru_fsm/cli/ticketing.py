@@ -63,7 +63,7 @@ def show_tickets(found: Sequence[StoredTicket]) -> None:
     """A table of tickets."""
     from haru_fsm.cli.timeline import row, table
 
-    made = table("ticket\nconversation", "case\ncustomer", "opened (UTC)", "summary", prose=("summary",))
+    made = table("ticket\nconversation", "case\ncustomer", "opened", "summary", prose=("summary",))
     for stored in found:
         ticket = stored.ticket
         case = f"{ticket.category}, {ticket.urgency}{', rehearsal' if ticket.rehearsal else ''}"

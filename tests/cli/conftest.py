@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,16 @@ def haru(empty: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
         return Ended(code, said.out, said.err)
 
     return run
+
+
+@pytest.fixture
+def in_korea(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The time zone of whoever reads, in the form that needs no database of zones."""
+    with monkeypatch.context() as zone:
+        zone.setenv("TZ", "KST-9")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 @pytest.fixture

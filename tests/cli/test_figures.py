@@ -101,8 +101,13 @@ def test_what_a_fork_shares_with_its_parent_was_spent_once() -> None:
     assert told["states"]["S"]["steps"] == 6
 
 
+@pytest.mark.usefixtures("in_korea")
+def test_a_day_is_the_readers() -> None:
+    assert [day(at) for at in (0.0, 15 * 3600.0)] == ["1970-01-01", "1970-01-02"]
+
+
 def test_a_day_that_cannot_be() -> None:
-    assert [day(at) for at in (0.0, -1.0, 1e20, float("nan"))] == ["1970-01-01", "?", "?", "?"]
+    assert [day(at) for at in (-1.0, 1e20, float("nan"))] == ["?", "?", "?"]
 
 
 def test_every_request_is_counted_once_in_each_sum() -> None:

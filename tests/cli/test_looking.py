@@ -68,10 +68,11 @@ def left_by(owner: str | None, lease_until: float, database: Path) -> None:
         (
             ELSEWHERE,
             4e9,
-            "process 7 on shop-2 works on it; others may from 2096-10-02 07:06:40 UTC, if it is not heard of",
+            "process 7 on shop-2 works on it; others may from 2096-10-02 16:06:40 KST, if it is not heard of",
         ),
     ],
 )
+@pytest.mark.usefixtures("in_korea")
 def test_whose_turn_it_is_stands_in_what_is_shown(
     haru: Haru, empty: Path, owner: str | None, until: float, says: str
 ) -> None:
