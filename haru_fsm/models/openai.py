@@ -40,6 +40,8 @@ LENGTH_FIELDS = ("max_completion_tokens", "max_tokens")
 """What says how long a reply may be: OpenAI's word, and the older one that other servers know."""
 
 _OWN_HOSTS = ("api.openai.com", ".openai.azure.com")
+_WHOLE = ("json", "html")
+"""In the content type of what is no stream, though one was asked for: a whole reply, or the page of a proxy's error."""
 
 
 class OpenAIModel:
@@ -132,7 +134,7 @@ class OpenAIModel:
             timeout=attempt.timeout_s,
         )
         async with sending as response:
-            if streamed and "json" not in response.headers.get("content-type", ""):
+            if streamed and not any(word in response.headers.get("content-type", "") for word in _WHOLE):
                 return await _heard(response, body, attempt)
             # JSON is UTF-8 (RFC 8259), whatever charset a proxy has written beside it.
             return read_text((await response.read()).decode("utf-8", "replace"), body)
