@@ -5,9 +5,10 @@ with "THOUGHT:" (googleapis/python-genai#2121), one whose first line is the bare
 gemini-2.5-flash, see `shared/data/gemini_http.jsonl.gz`), tags such as <think>...</think> from models behind
 gateways (and in the marks that some of these have instead: RooCodeInc/Roo-Code#8522), and the channels of gpt-oss, of
 which only the final one is for people (ggml-org/llama.cpp#15181). The marks of turns go with them (`turn_marks.py`),
-and what an answer is wrapped in (`wrappings.py`). Where the thought ends is certain with a closing tag, a label
-("Answer:") or a part of its own; else it is taken to end at the first blank line, and where a later paragraph is in
-Korean and the thought was not, only there. What is left may be nothing: then the reply was no answer.
+and what an answer is wrapped in (`wrappings.py`). A tag in Markdown's code is quoted, by somebody who explains such
+models, and no thought, unless the code is all that there is. Where the thought ends is certain with a closing tag, a
+label ("Answer:") or a part of its own; else it is taken to end at the first blank line, and where a later paragraph is
+in Korean and the thought was not, only there. What is left may be nothing: then the reply was no answer.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ from haru_fsm.models.wrappings import BEGINNING, LABELS, unwrapped
 _TAG = r"(?:think(?:ing)?|thoughts?|reasoning|(?:reasoning_)?scratchpad)"
 _GAP = r"\s{0,4}"
 """Blanks within a tag; without a bound a `<` before thousands of them takes minutes to look at."""
-_TAGGED = re.compile(rf"<{_GAP}{_TAG}{_GAP}>.*?(?:<{_GAP}/{_GAP}{_TAG}{_GAP}>\s*|\Z)", re.IGNORECASE | re.DOTALL)
-_STRAY_CLOSING = re.compile(rf"\A.*<{_GAP}/{_GAP}{_TAG}{_GAP}>\s*", re.IGNORECASE | re.DOTALL)
+_QUOTED = r"(?P<quoted>^[ \t]{0,8}```.*?^[ \t]{0,8}```|`[^`\n]+`)|"
+_FLAGS = re.IGNORECASE | re.DOTALL | re.MULTILINE
+_CLOSING = rf"<{_GAP}/{_GAP}{_TAG}{_GAP}>\s*"
+_TAGGED = re.compile(rf"{_QUOTED}<{_GAP}{_TAG}{_GAP}>.*?(?:{_CLOSING}|\Z)", _FLAGS)
+_STRAY_CLOSING = re.compile(f"{_QUOTED}{_CLOSING}", _FLAGS)
+_ONE_BLOCK = re.compile(r"\A\s*```(?=(?:(?!```).)*```\s*\Z)", re.DOTALL)
 _OPENING = re.compile(rf"<{_GAP}/?{_GAP}(?:{_TAG}|seed:think){_GAP}>", re.IGNORECASE)
 _MAYBE_OPENING = re.compile(r"(?:<[\s/a-z_:]{0,24}|\[[think]{0,5}|◁[/think]{0,6})\Z", re.IGNORECASE)
 
@@ -82,14 +87,24 @@ def _once(texts: Sequence[str]) -> str | None:
     text = "".join(texts)
     if _LABELLED.match(text):
         return _after_label(texts).strip()
-    if _OPENING.search(text):
-        return _STRAY_CLOSING.sub("", _TAGGED.sub("", text)).lstrip()
+    if _OPENING.search(text) and (untagged := _without_tags(text)) is not None:
+        return untagged
     if (inner := unwrapped(text)) is not None:
         return inner
     if MARK.search(text):
         shown = own_turn(_FINAL.sub("", _CHANNEL.sub("", text)))
         return shown if shown != text else None
     return None
+
+
+def _without_tags(text: str) -> str | None:
+    """The text without thoughts in tags, and from behind the last tag that closes none; None where all are quoted."""
+    fence = _ONE_BLOCK.match(text)
+    begin = fence.end() if fence else 0
+    untagged = _TAGGED.sub(lambda found: found["quoted"] or "", text[begin:])
+    stray = max((found.end() for found in _STRAY_CLOSING.finditer(untagged) if not found["quoted"]), default=0)
+    shown = text[:begin] + untagged[stray:]
+    return shown.lstrip() if shown != text else None
 
 
 def _after_label(texts: Sequence[str]) -> str:

@@ -57,6 +57,12 @@ LEAKS = [
     (["최종 답변: 배송중입니다."], "배송중입니다."),
     (["<think>secret</think>\n<answer>배송중입니다.</answer>"], "배송중입니다."),
     (["<response>\n배송중입니다.\n</response>\n"], "배송중입니다."),
+    (["<think>secret: 태그 `<think>`</think>`<think>`는 태그입니다."], "`<think>`는 태그입니다."),
+    (["<think>it`s secret</think>`HR1` 주문은 배송중입니다."], "`HR1` 주문은 배송중입니다."),
+    (["secret `</think>` secret</think>`</think>`로 끝납니다."], "`</think>`로 끝납니다."),
+    (["secret\n```\nsecret</think>배송중입니다."], "배송중입니다."),
+    (["`<think>`는 태그입니다. <think>secret</think>끝."], "`<think>`는 태그입니다. 끝."),
+    (["```\n<think>secret</think>배송중입니다.\n```"], "```\n배송중입니다.\n```"),
 ]
 CLEAN = [
     "안녕하세요! 무엇을 도와드릴까요?",
@@ -77,6 +83,11 @@ CLEAN = [
     "[쿠폰] 1장이 있습니다.",
     "◁ 이전 | 다음 ▷",
     "ChatML은 `<|im_start|>user`로 시작하고 `<|im_end|>`로 끝납니다.",
+    "모델의 생각은 `<think>`로 시작해 `</think>`로 끝납니다.",
+    "닫는 태그는 `</think>`, 미스트랄은 `[THINK]`와 `[/THINK]`, 키미는 `◁think▷`입니다.",
+    "로그는 이렇습니다.\n```\n<think>\n생각\n</think>\n답\n```\n앞부분은 지우세요.",
+    "`" * 50_000 + "<think>`",
+    "```\n" * 20_001 + "`<think>`",
     "[THINK]" * 5_000 + "끝",
     " " * 50_000 + "끝",
     "{}" + " " * 50_000 + "끝",
@@ -116,8 +127,9 @@ def test_a_watcher_hears_what_is_shown_and_never_a_thought(text: str, size: int)
     shown = without_thoughts([text])
     speech.attempt_succeeded(text if shown is None else shown)
     said = "".join(heard)
-    assert "secret" not in said.replace("secret</think>", "") or text.startswith("secret</think>")
-    if not text.startswith("secret</think>"):  # a closing tag that nothing has announced comes too late for a stream
+    told_too_early = text.startswith("secret")
+    assert "secret" not in said or told_too_early
+    if not told_too_early:  # a closing tag that nothing has announced comes too late for a stream
         assert said == (text.lstrip() if shown is None else shown)
 
 
