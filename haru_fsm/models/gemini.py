@@ -5,6 +5,9 @@ automatic continuation, retries; and a time-out, which it has none of by itself,
 it unconverted in both directions: the request in the REST form in which it is journaled (`gemini_request.py`), the
 reply as the text that came over the wire (`gemini_reading.py`).
 
+It speaks through httpx alone. Where aiohttp is installed, for whatever other library, the SDK would take that, and read
+replies by the charset that stands beside them and not by our hook.
+
 Not perfect: `generate_content_stream` refuses to give raw replies (3.6.1: "not supported in streaming methods"), and
 one odd chunk there loses the whole reply. So streams are read from the client one level below it, which is not a
 public one; `tests/models/test_gemini_streams.py` fails when that level moves.
@@ -28,6 +31,7 @@ from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.faults import read_exception
 from haru_fsm.models.gemini_chunks import chunk_text, is_finished, merge_chunks
 from haru_fsm.models.gemini_errors import read_error
+from haru_fsm.models.gemini_lines import data_lines
 from haru_fsm.models.gemini_reading import read_body, read_text
 from haru_fsm.models.gemini_request import build_body
 from haru_fsm.models.replies import Problem, Reply
@@ -47,7 +51,8 @@ _KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 class GeminiModel:
     """A Gemini model by its name ("gemini-flash-latest"), on the Developer API or any server that speaks it.
 
-    Give a ready `client`, or an `api_key` (default: GEMINI_API_KEY or GOOGLE_API_KEY in the environment) and, where
+    Give a ready `client`, which is left as it is (its streams cost a request more where a gateway sends comments in
+    them), or an `api_key` (default: GEMINI_API_KEY or GOOGLE_API_KEY in the environment) and, where
     it is not Google's own, a `base_url`; `api_version` defaults to the SDK's. `limits` bound time, re-asks, retries
     and the length of a reply; `clock` waits between retries; `rng` draws their jitter.
 
@@ -72,6 +77,7 @@ class GeminiModel:
         self._temperature = temperature
         key = api_key or next(filter(None, map(os.environ.get, _KEYS)), None)
         self._client = client or _connect(key, base_url, api_version)
+        self._http = None if client else _through_httpx(self._client)
         self._unstreamed = 0
         self._persistence = Persistence(
             model=name,
@@ -95,6 +101,8 @@ class GeminiModel:
     async def aclose(self) -> None:
         """Close the client's connections."""
         await self._client.aio.aclose()
+        if self._http is not None:
+            await self._http.aclose()
         self._client.close()
 
     async def _attempt(self, request: ModelRequest, attempt: Attempt) -> Reply:
@@ -160,17 +168,28 @@ def _connect(key: str | None, base_url: str | None, api_version: str | None) -> 
 
     if key is None:
         raise ModelError("Gemini needs a key: set GEMINI_API_KEY (or choose another model with HARU_MODEL).")
-    in_utf8: dict[str, Any] = {"event_hooks": {"response": [_in_utf8]}}
-    options = HttpOptions(base_url=base_url, api_version=api_version, async_client_args=in_utf8)
+    hooks: dict[str, Any] = {"event_hooks": {"response": [_readable]}}
+    options = HttpOptions(base_url=base_url, api_version=api_version, async_client_args=hooks)
     try:
         return Client(api_key=key, http_options=options)
     except Exception as error:
         raise ModelError(f"The Gemini client cannot be set up: {scrub(str(error), key)}") from error
 
 
-async def _in_utf8(response: Any) -> None:
-    """JSON is UTF-8 (RFC 8259), whatever charset a proxy has written beside it: read by that, Hangul is destroyed."""
+def _through_httpx(client: Client) -> Any:
+    """The client that a Client has made of httpx for itself, given to it as if it were the user's own: nothing but that
+    keeps it from aiohttp, and a fresh one would know neither its certificates nor that event loops come and go."""
+    api = client._api_client
+    api._http_options.httpx_async_client = api._async_httpx_client
+    return api._async_httpx_client
+
+
+async def _readable(response: Any) -> None:
+    """JSON is UTF-8 (RFC 8259), whatever charset a proxy has written beside it: read by that, Hangul is destroyed. Of a
+    stream, only the lines with data."""
     response.encoding = "utf-8"
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
+        response.aiter_bytes = partial(data_lines, response.aiter_bytes)
 
 
 def _http_options(timeout_s: float, body: JSON | None = None) -> HttpOptions:

@@ -3,16 +3,21 @@
 import asyncio
 import json
 import random
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import AsyncGenerator, Callable, Sequence
+from itertools import pairwise
 from typing import Never
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import JSON, ModelAnswered, ModelFailed, ToolsRequested
 from haru_fsm.limits import Limits
 from haru_fsm.models import Declaration, ModelOutcome, ModelRequest
 from haru_fsm.models.gemini import UNSTREAMED, GeminiModel
+from haru_fsm.models.gemini_lines import data_lines
 from haru_fsm.testing.fake_gemini import FakeGemini, call, error, reply
 from haru_fsm.testing.local_http import Answer, Fault, LocalServer, Request
 from haru_fsm.testing.scripted_http import Item
@@ -204,6 +209,67 @@ async def test_what_a_server_adds_after_the_end_costs_nothing(chunks: tuple[JSON
     assert gemini.overruns == 0
 
 
+def on_the_wire(*lines: str | JSON) -> str:
+    text: str = events(*lines)["raw_text"]
+    return text
+
+
+ODD = {
+    "comments": events(": OPENROUTER PROCESSING\r\n\r\n", ":\n\n", CHUNKS[0], ": keep-alive\n", CHUNKS[1], ": bye\n\n"),
+    "fields": events("id: 1\nevent: message\nretry: 3000\n", CHUNKS[0], "event: message\r\n", CHUNKS[1]),
+    "no blank behind the colon": {
+        "raw_text": on_the_wire(*CHUNKS).replace("data: ", "data:"),
+        "headers": {"content-type": "text/event-stream"},
+    },
+    "empty events": events("data:\n\n", CHUNKS[0], "data: \r\n\r\n", CHUNKS[1]),
+    "carriage returns": {
+        "raw_text": on_the_wire(": ping\r\n\r\n", *CHUNKS).replace("\r\n", "\r"),
+        "headers": {"content-type": "text/event-stream;charset=UTF-8"},
+    },
+}
+"""Streams that the standard allows (https://html.spec.whatwg.org/multipage/server-sent-events.html)."""
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=list(ODD))
+async def test_what_else_may_stand_in_a_stream_costs_no_request(odd: JSON) -> None:
+    heard: list[str] = []
+    _, outcome = await streamed([odd], heard.append)
+    assert isinstance(outcome, ModelAnswered)
+    assert (outcome.requests, outcome.incidents) == (1, ())
+    assert outcome.text == "".join(heard) == "고객님의 주문은 배송중입니다."
+
+
+@given(
+    st.lists(st.sampled_from(["data: 가", "data:나", ": ㅎ", "id: 1", "", "data:", '{"error":']), max_size=8), st.data()
+)
+async def test_lines_are_the_same_however_the_wire_cuts_them(lines: list[str], data: st.DataObject) -> None:
+    ends = data.draw(st.lists(st.sampled_from(["\n", "\r\n", "\r"]), min_size=len(lines), max_size=len(lines)))
+    whole = "".join(line + end for line, end in zip(lines, ends, strict=True)).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=6)))
+    pieces = [whole[a:b] for a, b in pairwise([0, *cuts, len(whole)])]
+
+    async def wire() -> AsyncGenerator[bytes, None]:
+        for piece in pieces:
+            yield piece
+
+    read = b"".join([piece async for piece in data_lines(wire)]).decode()
+    kept = {"data: 가": "data: 가", "data:나": "data: 나", "": "", '{"error":': '{"error":'}
+    assert [line for line in re.split("\r\n|\r|\n", read) if line] == [kept[line] for line in lines if kept.get(line)]
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "euc-kr"])
+async def test_a_second_http_library_that_happens_to_be_installed_changes_nothing(
+    charset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """google-genai takes aiohttp wherever it is installed, and asks none of our hooks how a reply is to be read."""
+    monkeypatch.setattr("google.genai._api_client.has_aiohttp", True)
+    raw = {**ODD["comments"], "headers": {"content-type": f"text/event-stream; charset={charset}"}}
+    heard: list[str] = []
+    _, outcome = await streamed([raw], heard.append)
+    assert isinstance(outcome, ModelAnswered)
+    assert (outcome.requests, "".join(heard)) == (1, outcome.text)
+
+
 @pytest.mark.parametrize("fault", [Fault.TRUNCATE, Fault.STALL])
 async def test_a_connection_that_is_not_closed_as_it_should_after_the_end_costs_nothing(fault: Fault) -> None:
     limits = Limits(model_timeout_s=2 if fault is Fault.STALL else 30, http_retries=0)
@@ -228,8 +294,8 @@ class BadlyClosed(LocalServer):
 
 @pytest.mark.parametrize(
     "odd",
-    [events(": ping\r\n\r\n", CALL), events("event: message\r\n", CALL), events(json.dumps([CALL], indent=1))],
-    ids=["comment", "named event", "a JSON list"],
+    [events("hello\r\n\r\n", CALL), events(json.dumps([CALL], indent=1))],
+    ids=["a line that is none", "a JSON list"],
 )
 async def test_a_server_whose_streams_cannot_be_read_is_asked_without_them_for_a_while(odd: JSON) -> None:
     def script(body: JSON) -> JSON:
