@@ -19,6 +19,7 @@ from haru_fsm.errors import SettingsError
 from haru_fsm.json_safe import json_safe
 from haru_fsm.models.gemini_parts import NO_DATA, is_base64
 from haru_fsm.pairing import paired
+from haru_fsm.response_items import as_messages
 
 CAMEL = {
     "function_call": "functionCall",
@@ -36,7 +37,8 @@ def repaired(contents: object) -> tuple[tuple[JSON, ...], tuple[str, ...]]:
     """Valid contents in the Gemini REST form, and what was mended to get them.
 
     `contents` are dictionaries in REST or Python spelling, texts (of the user), objects with `model_dump`
-    (google-genai's Content), or messages of chat completions (`chat_messages.py`). Raises SettingsError for what is no
+    (google-genai's Content), messages of chat completions (`chat_messages.py`), or items of OpenAI's Responses API
+    (`response_items.py`). Raises SettingsError for what is no
     list of them. Instructions at the beginning are left out: the app has its own.
     """
     if not isinstance(contents, Iterable) or isinstance(contents, str | bytes | Mapping):
@@ -50,6 +52,7 @@ def repaired(contents: object) -> tuple[tuple[JSON, ...], tuple[str, ...]]:
     if len(spoken) < len(plain):
         repairs["instructions at the beginning were left out: the app has its own"] = None
     first = len(plain) - len(spoken)
+    spoken = list(as_messages(spoken, repairs))
     turns = [turn for number, content in enumerate(spoken, first) for turn in _turns(number, content, repairs)]
     return tuple(paired(turns, repairs)), tuple(repairs)
 

@@ -20,7 +20,7 @@ from haru_fsm.models.replies import as_dict, as_list, as_text
 
 _ROLES = {"human": "user", "ai": "assistant"}
 _TEXTS = ("text", "input_text", "output_text", "refusal")
-_PARTS = (*_TEXTS, "image", "image_url", "document")
+_PARTS = (*_TEXTS, "image", "image_url", "input_image", "input_file", "document")
 _INSTRUCTIONS = ("system", "developer")
 
 

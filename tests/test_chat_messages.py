@@ -89,13 +89,64 @@ LANGCHAIN: list[JSON] = [
     {"type": "tool", "tool_call_id": "c2", "name": "get_order", "content": "없음"},
     {"type": "ai", "content": "하나는 배송중입니다.", "tool_calls": []},
 ]
+RESPONSES: list[JSON] = [
+    {"role": "developer", "content": "You are helpful."},
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "두 주문 어디예요?"}]},
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"},
+    {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "볼게요.", "annotations": []}],
+    },
+    *(
+        {
+            "type": "function_call",
+            "id": f"fc_{id_}",
+            "call_id": id_,
+            "name": "get_order",
+            "arguments": f'{{"order_id": "{order}"}}',
+        }
+        for id_, order in (("c1", "HR1"), ("c2", "HR2"))
+    ),
+    {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "없음"}]},
+    {"type": "function_call_output", "call_id": "c1", "output": '{"status": "배송중"}'},
+    {"role": "assistant", "content": "하나는 배송중입니다."},
+]
+HISTORIES = {"openai": OPENAI, "anthropic": ANTHROPIC, "langchain": LANGCHAIN, "responses": RESPONSES}
 
 
-@pytest.mark.parametrize("history", [OPENAI, ANTHROPIC, LANGCHAIN], ids=["openai", "anthropic", "langchain"])
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=list(HISTORIES))
 def test_calls_stay_calls_and_results_stay_results(history: list[JSON]) -> None:
     mended, _ = repaired(history)
     assert mended == WHOLE
     assert check_contents([*mended, NEXT]) == []
+
+
+def test_items_of_the_responses_api_that_nobody_else_can_read_are_left_out_and_said() -> None:
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    mended, repairs = repaired([*RESPONSES[:4], search, *RESPONSES[4:]])
+    assert mended == WHOLE
+    assert {"an item of the type 'reasoning' was left out", "an item of the type 'web_search_call' was left out"} <= {
+        *repairs
+    }
+
+
+def test_calls_one_behind_the_other_stay_apart_and_one_without_a_message_is_the_models() -> None:
+    user, *_, first, second, later, earlier, answer = RESPONSES[1:]
+    mended, _ = repaired([user, first, earlier, second, later, answer])
+    assert [turn["role"] for turn in mended] == ["user", "model", "user", "model", "user", "model"]
+    assert mended[1]["parts"] == [_call("HR1", "c1", thoughtSignature=UNSIGNED)]
+    assert mended[4]["parts"] == [_answer("c2", result="없음")]
+    assert check_contents([*mended, NEXT]) == []
+
+
+def test_a_call_of_a_custom_tool_has_a_text_for_all_its_arguments() -> None:
+    call = {"type": "custom_tool_call", "call_id": "c1", "name": "note", "input": "안녕"}
+    mended, _ = repaired([RESPONSES[1], call, {"type": "custom_tool_call_output", "call_id": "c1", "output": "ok"}])
+    assert mended[1]["parts"][0]["functionCall"] == {"name": "note", "id": "c1", "args": {"input": "안녕"}}
+    assert mended[2]["parts"][0]["functionResponse"] == {"name": "note", "id": "c1", "response": {"result": "ok"}}
 
 
 def test_what_no_content_can_hold_is_said() -> None:
@@ -174,9 +225,13 @@ messages = st.fixed_dictionaries(
     {"role": st.sampled_from(["user", "assistant", "tool", "function", "system", "human", "ai", None])},
     optional={"content": odd, "tool_calls": odd, "function_call": odd, "tool_call_id": odd, "type": odd, "name": odd},
 )
+items = st.fixed_dictionaries(
+    {"type": st.sampled_from(["function_call", "function_call_output", "custom_tool_call", "reasoning", "else"])},
+    optional={"call_id": odd, "name": odd, "arguments": odd, "output": odd, "input": odd, "id": odd},
+)
 
 
-@given(st.lists(messages, max_size=6))
+@given(st.lists(messages | items, max_size=6))
 @settings(max_examples=400, deadline=None)
 def test_whatever_messages_hold_becomes_valid(history: list[JSON]) -> None:
     try:
