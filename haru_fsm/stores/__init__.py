@@ -160,8 +160,9 @@ class Store(Protocol):
     async def prune(self, before: float) -> int:
         """Forget conversations that have rested since before then (seconds since the epoch), with their tickets.
 
-        Never one that is unfinished or paused, that has an open ticket or an effect in doubt. Each is forgotten whole;
-        where it stops half-way, the others are still there. Returns how many.
+        Never one that is unfinished or paused, that has an open ticket or an effect in doubt, or that a fork comes from
+        (or the one that it comes from) which is unfinished or paused. Each is forgotten whole; where it stops half-way,
+        the others are still there. Returns how many.
         """
         ...
 

@@ -203,6 +203,7 @@ class MemoryStore:
 
     async def prune(self, before: float) -> int:
         with self._lock:
+            needed = self._needed_by_forks()
             old = [
                 key
                 for key, summary in self._summaries.items()
@@ -211,12 +212,23 @@ class MemoryStore:
                 and summary.updated_at < before
                 and self._open_ticket(key) is None
                 and not self._in_doubt(key)
+                and key not in needed
             ]
             for key in old:
                 del self._summaries[key], self._steps[key], self._ledgers[key]
                 for stored in [t for t in self._tickets.values() if t.ticket.conversation_id == key]:
                     del self._tickets[stored.ticket.ticket_id]
             return len(old)
+
+    def _needed_by_forks(self) -> set[str]:
+        """Those that forks under way come from: their ledgers say what such a run must not do again."""
+        needed = set[str]()
+        for summary in self._summaries.values():
+            parent = summary.parent if summary.paused or not summary.resting else None
+            while parent is not None and parent not in needed:
+                needed.add(parent)
+                parent = self._summaries[parent].parent if parent in self._summaries else None
+        return needed
 
     async def faults(self) -> Sequence[str]:
         return ()

@@ -12,9 +12,16 @@ import pytest
 from haru_fsm.conversation import ResultStatus, executed
 from haru_fsm.errors import JournalDamaged, SettingsError
 from haru_fsm.models.scripted import Line, ScriptedModel
-from haru_fsm.stores import Outcome
+from haru_fsm.stores import Outcome, Store
+from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from tests.engine.shopless import Tools, broken, engine, not_done
+from tests.engine.test_approvals import Counter, wipe
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "haru.db")
 
 
 async def test_a_rehearsal_of_a_rehearsal_knows_what_was_done_as_well() -> None:
@@ -120,3 +127,23 @@ async def test_a_live_fork_reads_how_a_doubt_of_the_steps_that_it_shares_has_end
         forked = await haru.fork(doubtful.conversation_id, at=4, live=True)
         assert (forked.state, forked.answer) == ("DONE", "결제했습니다.")
     assert tools.runs == {"pay(A)": 1}
+
+
+@pytest.mark.parametrize("generations", [1, 2])
+async def test_a_live_fork_under_way_keeps_those_that_know_what_its_run_has_done(
+    store: Store, generations: int
+) -> None:
+    """Its parent has long rested, and would be forgotten: with it what the fork must not do again."""
+    tools = Counter()
+    pay: Line = [("pay", {"what": "A"})]
+    script: list[Line] = [pay, "냈습니다.", *["네."] * (generations - 1), [*wipe("B")], pay, "다 했습니다."]
+    async with engine(ScriptedModel(script), tools=tools, store=store) as haru:
+        run = await haru.ask("A 결제하고 B 지워 주세요", customer_id="C1")
+        for _ in range(generations):
+            run = await haru.fork(run.conversation_id, at=4, live=True)
+        assert run.waiting
+        assert await haru.store.prune(4e9) == 0
+        done = await haru.approve(run.conversation_id, run.waiting[0].call)
+        assert (done.state, done.answer) == ("DONE", "다 했습니다.")
+        assert await haru.store.prune(4e9) == generations + 1
+    assert tools.runs == {"pay(A)": 1, "wipe(B, 1)": 1}
