@@ -20,6 +20,8 @@ from haru_fsm.worker import Watcher, Worker
 
 FOLLOW_S = (0.02, 0.5)
 """Seconds between looks at a run that another worker has: the first pause, and the longest."""
+RENEWAL_S = 5.0
+"""Seconds in which a living worker has surely renewed its lease, however much the machine has to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,23 @@ class Conversations:
             return await self.expire(record, watch)
         if record.summary.resting:
             return run_of(self.rebuilt(record))
-        if not self.is_void(record):
+        if not await self._is_abandoned(record):
             raise ConversationBusy(
                 f"Conversation {conversation_id}: another worker has it ({leases.told(record.summary.owner or '')}). "
                 "Nothing was changed."
             )
         return await self.worker(record, watch).resume()
+
+    async def _is_abandoned(self, record: Record) -> bool:
+        """Nobody works on it. A lease of a living process of this host may have run out in a moment, where the clock
+        was put right or the machine has slept: then it is renewed in the next one, unless that process hangs."""
+        if not self.is_void(record):
+            return False
+        if not leases.lives(record.summary.owner or ""):
+            return True
+        await self.parts.clock.sleep(RENEWAL_S)
+        now = await self.load(record.summary.conversation_id)
+        return now.summary.lease_until == record.summary.lease_until
 
     async def at_rest(self, conversation_id: str, watch: Watcher | None) -> Record:
         """The conversation, after what a dead process has left unfinished. Raises ConversationBusy."""

@@ -1,9 +1,10 @@
 """Who works on a conversation, and whether that worker is still there.
 
 A lease names its owner: host, process, and one token per piece of work. A dead process's lease on this host is void
-at once; a live one is honoured until it has not been renewed for `lease_s`. Renewal runs in the store's own thread,
-so a busy event loop loses nothing. Leases only keep workers from waiting on or disturbing each other: that nobody
-overwrites anybody is assured by `expected_seq`, never by a clock.
+at once; a live one is honoured until it has not been renewed for `lease_s`, and a moment longer on this host, where the
+clock that says so may have jumped. Renewal runs in the store's own thread, so a busy event loop loses nothing. Leases
+only keep workers from waiting on or disturbing each other: that nobody overwrites anybody is assured by `expected_seq`,
+never by a clock.
 """
 
 from __future__ import annotations
@@ -66,16 +67,33 @@ def held() -> frozenset[str]:
 
 
 def is_void(owner: str | None, lease_until: float, now: float) -> bool:
-    """Whether the owner's claim no longer counts. Times in seconds since the epoch."""
+    """Whether the owner's claim no longer counts. Times in seconds since the epoch.
+
+    Of another process that `lives` it is said by the wall clock alone, which may have jumped.
+    """
     if not owner:
         return True
-    host, pid, started, _token = [*owner.split("|"), "", "", ""][:4]
-    if host != this_host() or not pid.isdigit():
-        return lease_until < now
-    if int(pid) == os.getpid():
+    host, pid, *_ = _parts(owner)
+    if (host, pid) == (this_host(), str(os.getpid())):
         return owner not in _held
-    alive = _started(int(pid))
-    return alive is None or str(alive) != started or lease_until < now
+    return lease_until < now if _is_elsewhere(owner) or lives(owner) else True
+
+
+def lives(owner: str) -> bool:
+    """Whether the owner is another process of this host that is there, at work or hung."""
+    _, pid, started, _ = _parts(owner)
+    if _is_elsewhere(owner) or int(pid) == os.getpid():
+        return False
+    return str(_started(int(pid))) == started
+
+
+def _is_elsewhere(owner: str) -> bool:
+    host, pid, *_ = _parts(owner)
+    return host != this_host() or not pid.isdigit()
+
+
+def _parts(owner: str) -> list[str]:
+    return [*owner.split("|"), "", "", ""][:4]
 
 
 def told(owner: str) -> str:
