@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,56 @@ async def test_who_writes_meanwhile_waits_for_some_and_not_for_all(
 def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     with closing(opened(tmp_path / "haru.db", 1.0)) as made:
         yield made
+
+
+EARLIER = (
+    "DROP INDEX open_tickets; DROP INDEX twins; DROP INDEX unfinished;"
+    "CREATE INDEX unfinished ON conversations (resting) WHERE resting = 0;"
+)
+"""What earlier versions had not, or otherwise."""
+INDEXES = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' ORDER BY name"
+
+
+def earlier(path: Path) -> list[tuple[str, str]]:
+    """A database as an earlier version has made it; the indexes that it should have."""
+    with closing(opened(path, 1.0)) as made:
+        whole = made.execute(INDEXES).fetchall()
+        made.executescript(EARLIER)
+        assert made.execute(INDEXES).fetchall() != whole
+    return whole
+
+
+async def test_a_database_of_an_earlier_version_gets_the_indexes_of_this_one(tmp_path: Path) -> None:
+    whole = earlier(tmp_path / "haru.db")
+    store = SQLiteStore(tmp_path / "haru.db")
+    assert await store.load("c-1") is None, "the index of twins is asked for by its name"
+    await answered(store, "c-1")
+    await store.aclose()
+    with closing(opened(tmp_path / "haru.db", 1.0)) as connection:
+        assert connection.execute(INDEXES).fetchall() == whole
+
+
+async def test_who_cannot_make_an_index_now_does_without_and_the_next_one_makes_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = earlier(tmp_path / "haru.db")
+    with closing(sqlite3.connect(tmp_path / "haru.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with closing(opened(tmp_path / "haru.db", 0.0)) as connection:
+            assert listing.conversations(connection, **{**NO_CONVERSATIONS, "unfinished": True}) == []
+            assert connection.execute(INDEXES).fetchall() != whole
+        assert "could not be made anew now" in caplog.text
+        other.execute("ROLLBACK")
+    with closing(opened(tmp_path / "haru.db", 0.0)) as connection:
+        assert connection.execute(INDEXES).fetchall() == whole
+
+
+def test_two_processes_may_make_them_at_once(tmp_path: Path) -> None:
+    whole = earlier(tmp_path / "haru.db")
+    with ThreadPoolExecutor(8) as threads:
+        for connection in threads.map(lambda _: opened(tmp_path / "haru.db", 5.0), range(8)):
+            with closing(connection):
+                assert connection.execute(INDEXES).fetchall() == whole
 
 
 def plans(connection: sqlite3.Connection) -> list[str]:

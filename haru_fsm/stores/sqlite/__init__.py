@@ -4,6 +4,7 @@ The disk must be a local POSIX one: SQLite's locks do not hold over a network.
 
     store               the store as the engine sees it
     opening             a connection to the file, and its tables
+    indexes             those of a database that an earlier version has made
     whereabouts         is it still the file that was opened?
     forking             the connections that a forked process must not touch
     database_thread     a thread with a connection: one writes, one reads

@@ -12,6 +12,7 @@ from haru_fsm.foreign import in_words
 from haru_fsm.stores import FORMAT
 from haru_fsm.stores.sqlite.faults import FAILURES, translated
 from haru_fsm.stores.sqlite.forking import Connection, refuse_inherited
+from haru_fsm.stores.sqlite.indexes import mend
 
 APPLICATION_ID = 0x48415255  # "HARU"
 HEADER_BYTES = 512
@@ -76,10 +77,11 @@ def _prepare(connection: sqlite3.Connection, path: Path, busy_timeout_s: float) 
     _switch_to_wal(connection, busy_timeout_s)
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
+    schema = files("haru_fsm.stores.sqlite").joinpath("schema.sql").read_text("utf-8")
     if version < FORMAT:
-        schema = files("haru_fsm.stores.sqlite").joinpath("schema.sql").read_text("utf-8")
         marks = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};"
         connection.executescript(f"BEGIN IMMEDIATE; {schema} {marks} COMMIT;")
+    mend(connection, schema)
 
 
 def _switch_to_wal(connection: sqlite3.Connection, busy_timeout_s: float) -> None:
