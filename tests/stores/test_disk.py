@@ -42,10 +42,14 @@ def cramped(*words: str, how: str, folder: Path) -> dict[str, Any]:
 
 def small_disk(folder: Path) -> list[str]:
     """The words before a command that gives it a disk of 3 MB at this folder, where the system lets us have one."""
-    mount = f"mount -t tmpfs -o size=3m none '{folder}'"
+    return mounted(f"mount -t tmpfs -o size=3m none '{folder}'")
+
+
+def mounted(mount: str) -> list[str]:
+    """The words before a command that lets it see what is mounted like this."""
     words = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
     if shutil.which("unshare") is None or subprocess.run([*words, mount], check=False, capture_output=True).returncode:
-        pytest.skip("this system lets nobody mount a small disk in a namespace of its own")
+        pytest.skip("this system lets nobody mount a disk in a namespace of its own")
     return [*words, f'{mount} && exec "$@"', "sh"]
 
 
@@ -60,6 +64,26 @@ def test_a_full_disk_is_called_one_and_the_run_goes_on_when_there_is_room(tmp_pa
     told = cramped(*small_disk(tmp_path), how="full", folder=tmp_path)
     assert "The disk is full" in told["error"]
     went_on_as_if_nothing_had_happened(told)
+
+
+async def test_from_a_read_only_disk_nobody_can_look_and_is_told_how_to(tmp_path: Path) -> None:
+    """In place, SQLite could only be told that nobody writes, and cannot see whether that is so."""
+    store = SQLiteStore(tmp_path / "disk" / "haru.db")
+    await store.append(received(), expected_seq=0, owner=None, over=None, lease_s=15)
+    await store.aclose()
+    disk = mounted(f"mount --bind '{tmp_path}/disk' '{tmp_path}/disk' && mount -o remount,ro,bind '{tmp_path}/disk'")
+    look = [sys.executable, "-m", "haru_fsm", "list", "--app", str(ROOT), "--db"]
+    copy = [*disk, "sh", "-c", f"cp '{tmp_path}/disk/haru.db' '{tmp_path}' && exec \"$@\"", "sh"]
+    refused, copied = (
+        subprocess.run([*words, f"sqlite:///{path}"], capture_output=True, text=True, timeout=120, check=False)
+        for words, path in (
+            ([*disk, *look], tmp_path / "disk" / "haru.db"),
+            ([*copy, *look], tmp_path / "haru.db"),
+        )
+    )
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "From a read-only disk, copy the file to another place and look there." in refused.stderr
+    assert (copied.returncode, copied.stderr) == (0, "")
 
 
 def test_a_limit_on_file_sizes_is_an_error_of_the_disk(tmp_path: Path) -> None:

@@ -38,7 +38,10 @@ def translated(error: Exception) -> StoreError:
             "nothing was lost."
         )
     elif "unable to open" in low:
-        advice = "Check that its folder exists and that you may write there."
+        advice = (
+            "Check that its folder exists and that you may write there, which SQLite has to also where it only reads. "
+            "From a read-only disk, copy the file to another place and look there."
+        )
     else:
         advice = "Nothing of this write was kept; what was committed before is safe."
     return StoreError(f"The store could not be used: {text}. {advice}")
