@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from haru_fsm.conversation import MessageHeld, MessageReceived, is_held
 from haru_fsm.conversations import Conversations
 from haru_fsm.errors import ConversationBusy, ConversationMoved, SettingsError, UnknownConversation
-from haru_fsm.ids import checked
+from haru_fsm.ids import checked, conversation_id_for
 from haru_fsm.json_safe import safe_text
 from haru_fsm.runs import Run, kept, run_of
 from haru_fsm.stores import Record
@@ -56,6 +56,8 @@ class Arrival:
     watch: Watcher | None = None
     new: bool = False
     """Its conversation has an id that was made up for it, so nobody need look for it."""
+    salt: int | None = None
+    """Its conversation has an id that was made of its own, so often anew since another one had it already."""
 
     async def answered(self) -> Run:
         """The run that this message comes to. What moves meanwhile is looked at again."""
@@ -67,6 +69,10 @@ class Arrival:
 
     async def _met(self, record: Record) -> Run | None:
         """What the message comes to in a conversation that is there; None where that has to be looked at again."""
+        if self.salt is not None and not self._has_begun(record):
+            return await first_arrival(
+                self.conversations, self.message, self.customer_id, self.watch, self.salt + 1
+            ).answered()
         if record.summary.customer_id != self.customer_id:
             raise UnknownConversation(
                 f"There is no conversation {self.conversation_id} of customer {self.customer_id}."
@@ -85,6 +91,12 @@ class Arrival:
         if record.summary.paused:
             return await self._held(record)
         return await self._begun(record)
+
+    def _has_begun(self, record: Record) -> bool:
+        """Whether it was this message that the conversation began with."""
+        first = record.steps[0].event
+        same = isinstance(first, MessageReceived) and first.message_id == self.message.message_id
+        return same and record.summary.customer_id == self.customer_id
 
     async def _begun(self, record: Record | None = None) -> Run | None:
         """The run that the message begins; None where somebody else has begun one with it in this very moment."""
@@ -143,6 +155,14 @@ class Arrival:
             # The app had no place for it where the run has ended, and has one now.
             await self.conversations.worker(record, self.watch).take()
         return None
+
+
+def first_arrival(
+    conversations: Conversations, message: MessageReceived, customer_id: str, watch: Watcher | None, salt: int = 0
+) -> Arrival:
+    """A message with an id, for the conversation that it begins."""
+    conversation_id = conversation_id_for(customer_id, message.message_id or "", salt)
+    return Arrival(conversations, message, customer_id, conversation_id, watch, salt=salt)
 
 
 def run_with(record: Record, message_id: str | None) -> int | None:

@@ -14,13 +14,13 @@ from typing import Any, Self
 from haru_fsm import decisions
 from haru_fsm.adoption import beside_text, repaired
 from haru_fsm.app import App
-from haru_fsm.arrivals import Arrival, received
+from haru_fsm.arrivals import Arrival, first_arrival, received
 from haru_fsm.clock import Clock, SystemClock
 from haru_fsm.conversation import Conversation, HistoryAdopted, Step, content_text, self_contained
 from haru_fsm.conversations import Conversations
 from haru_fsm.equipping import Parts
 from haru_fsm.errors import AppError, ConversationBusy, ConversationMoved, HaruError, SettingsError, about
-from haru_fsm.ids import checked, conversation_id_for, new_conversation_id
+from haru_fsm.ids import checked, new_conversation_id
 from haru_fsm.json_safe import safe_text
 from haru_fsm.models import Model
 from haru_fsm.runs import Piece, Run, run_of
@@ -110,10 +110,13 @@ class Engine:
         """
         message = received(text, message_id)
         self.app.session(checked("customer's number", customer_id))
-        new = not conversation_id and message_id is None
-        begun = new_conversation_id() if message_id is None else conversation_id_for(customer_id, message_id)
-        conversation_id = _given_id(conversation_id) or begun
-        return await Arrival(self._conversations, message, customer_id, conversation_id, watch, new).answered()
+        if given := _given_id(conversation_id):
+            return await Arrival(self._conversations, message, customer_id, given, watch).answered()
+        if message_id is not None:
+            return await first_arrival(self._conversations, message, customer_id, watch).answered()
+        return await Arrival(
+            self._conversations, message, customer_id, new_conversation_id(), watch, new=True
+        ).answered()
 
     async def resume(self, conversation_id: str, *, watch: Watcher | None = None) -> Run:
         """Carry an unfinished run on to its ending; a conversation at rest is returned as it is.

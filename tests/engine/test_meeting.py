@@ -21,6 +21,7 @@ from haru_fsm.errors import (
     UnknownConversation,
     UnknownTicket,
 )
+from haru_fsm.ids import conversation_id_for
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.stores import Outcome
@@ -30,6 +31,12 @@ from tests.engine.shopless import Tools, Where, broken, engine, record_of
 
 OURS = Where(customer_id="C1", conversation_id="c-1")
 THEIRS = Where(customer_id="C2", conversation_id="c-1")
+
+SAME_ID = [
+    [("C1", "m-1170131"), ("C2", "m-1790486")],
+    [("C2", "m-2024494"), ("C2", "m-2450832")],
+]
+"""First messages whose conversations get one id by chance: of a million there are, more likely than not, two."""
 
 
 class Wiping(Tools):
@@ -268,3 +275,26 @@ async def test_the_same_trouble_again_is_told_as_added_to_the_ticket() -> None:
         assert first.ticket is not None
         assert first.answer == notice(first.ticket)
         assert second.answer == notice(first.ticket, added=True)
+
+
+@pytest.mark.parametrize("pair", SAME_ID, ids=["of two customers", "of one customer"])
+async def test_first_messages_whose_ids_come_out_the_same_begin_a_conversation_each(
+    pair: list[tuple[str, str]],
+) -> None:
+    assert len({conversation_id_for(*each) for each in pair}) == 1
+    async with engine(ScriptedModel(["하나.", "둘."])) as haru:
+        runs = [await haru.ask("안녕하세요", customer_id=customer, message_id=message) for customer, message in pair]
+        assert [run.answer for run in runs] == ["하나.", "둘."]
+        assert len({run.conversation_id for run in runs}) == 2
+        again = [await haru.ask("안녕하세요", customer_id=customer, message_id=message) for customer, message in pair]
+        assert again == runs
+
+
+@pytest.mark.parametrize("pair", SAME_ID, ids=["of two customers", "of one customer"])
+async def test_they_may_come_in_the_same_moment(pair: list[tuple[str, str]]) -> None:
+    async with engine(ScriptedModel(["네."] * 2)) as haru:
+        asked = (haru.ask("안녕하세요", customer_id=customer, message_id=message) for customer, message in pair * 2)
+        runs = await asyncio.gather(*asked)
+        assert len({run.conversation_id for run in runs}) == 2
+        assert isinstance(haru.model, ScriptedModel)
+        assert len(haru.model.requests) == 2
