@@ -281,6 +281,8 @@ async def _whole(value: Any) -> Any:
     for _ in range(_MOST_WAITS):
         if isinstance(value, AsyncIterable):
             return await _collected(value)
+        if isinstance(value, concurrent.futures.Future):  # what a pool of the tool's own is still at
+            value = asyncio.wrap_future(value)
         if not inspect.isawaitable(value):
             break
         value = await value

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import collections.abc
+import concurrent.futures
 import dataclasses
 import datetime
 import inspect
@@ -91,7 +92,7 @@ class Drained(list[Any]):
 
 def is_later(value: Any) -> bool:
     """Whether this is no value yet, but has to be waited for."""
-    return inspect.isawaitable(value) or isinstance(value, collections.abc.AsyncIterable)
+    return inspect.isawaitable(value) or isinstance(value, collections.abc.AsyncIterable | concurrent.futures.Future)
 
 
 def _words(error: BaseException, *, named: bool = True) -> str:

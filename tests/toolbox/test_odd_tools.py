@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -65,12 +67,53 @@ async def twice_later(order_id: str) -> Any:
     return inner()
 
 
+POOL = ThreadPoolExecutor(1)
+
+
+def handed_on(order_id: str) -> Any:
+    """Doc."""
+    return POOL.submit(list, order_id)
+
+
+async def handed_on_later(order_id: str) -> Any:
+    """Doc."""
+    return POOL.submit(handed_on, order_id)
+
+
 @pytest.mark.parametrize(
-    "function", [letters, logged(letters), logged(logged(letters)), of_a_coroutine, of_a_stream, logged(twice_later)]
+    "function",
+    [
+        letters,
+        logged(letters),
+        logged(logged(letters)),
+        of_a_coroutine,
+        of_a_stream,
+        logged(twice_later),
+        handed_on,
+        handed_on_later,
+    ],
 )
 async def test_what_has_to_be_waited_for_is_waited_for(function: Callable[..., Any]) -> None:
     """It had been given to the model as `<async_generator object letters>`, and nothing had run."""
     assert await run(function, {"order_id": "HR"}) == Outcome("returned", {"result": ["H", "R"]})
+
+
+async def test_an_effect_that_a_pool_has_not_finished_is_not_said_to_be_done() -> None:
+    """The model had read `<Future state=running>`, as the result of a payment."""
+    paid = threading.Event()
+
+    def refused() -> None:
+        paid.wait()
+        raise ConnectionError("refused")
+
+    def pay() -> Any:
+        """Doc."""
+        return POOL.submit(refused)
+
+    outcome = asyncio.ensure_future(run(pay))
+    await asyncio.sleep(0)
+    paid.set()
+    assert (await outcome).kind == "raised"
 
 
 async def test_a_promise_without_end_ends() -> None:
