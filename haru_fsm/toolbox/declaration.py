@@ -22,7 +22,7 @@ from haru_fsm.models import Declaration
 from haru_fsm.toolbox.hiding import mentions_secret
 from haru_fsm.toolbox.marks import marks_of
 from haru_fsm.toolbox.reading import Layers, Parameter, Reading, layers, read
-from haru_fsm.toolbox.schema import for_models
+from haru_fsm.toolbox.schema import Writable, for_models
 from haru_fsm.toolbox.shapes import ArgumentsShape, Shape
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -100,7 +100,7 @@ def _shape(name: str, parameters: tuple[Parameter, ...]) -> ArgumentsShape:
 
 def _schema(name: str, shape: ArgumentsShape, parameters: tuple[Parameter, ...]) -> JSON | None:
     try:
-        schema = for_models(shape.adapter.json_schema())
+        schema = for_models(shape.adapter.json_schema(schema_generator=Writable))
     except _UNDECLARABLE as error:
         raise _undeclarable(name, parameters) or ToolError(f"tool {name}: {_first_line(error)}") from error
     if not parameters:
@@ -129,7 +129,7 @@ def _undeclarable(name: str, parameters: tuple[Parameter, ...]) -> ToolError | N
     """The error of the parameter that pydantic cannot declare."""
     for param in parameters:
         try:
-            TypeAdapter(param.hint).json_schema()
+            TypeAdapter(param.hint).json_schema(schema_generator=Writable)
         except _UNDECLARABLE as error:
             return ToolError(
                 f"tool {name}: parameter {param.name} has a type that cannot be declared to a model: "

@@ -15,7 +15,13 @@ pydantic/pydantic-ai#5508 (look-around).
 from __future__ import annotations
 
 import re
+from enum import Enum
 from typing import Any
+
+from pydantic.errors import PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core.core_schema import EnumSchema
 
 from haru_fsm.conversation import JSON
 
@@ -35,6 +41,31 @@ _DROPPED = frozenset(
 _REFERENCE = "#/$defs/"
 _LOOK_AROUND = re.compile(r"\(\?<?[=!]")
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+
+
+class Writable(GenerateJsonSchema):
+    """pydantic's JSON Schema, without choices that nobody can make: values that JSON writes as something else, which
+    is none of them when it comes back."""
+
+    def enum_schema(self, schema: EnumSchema) -> JsonSchemaValue:
+        kind, members = schema["cls"], schema["members"]
+        # Its own `_missing_` may know what was written.
+        reads_more = kind._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
+        lost = [member for member in members if not (reads_more or _comes_back(member.value))]
+        if lost or not members:
+            why = f"{lost[0]} cannot be written in JSON and read again" if lost else "it has no members"
+            raise PydanticUserError(
+                f"{kind.__name__} leaves a model nothing to choose: {why}; give it texts or numbers as values",
+                code=None,
+            )
+        return super().enum_schema(schema)
+
+
+def _comes_back(value: Any) -> bool:
+    try:
+        return bool(from_json(to_json(value)) == value)
+    except (PydanticSerializationError, ValueError):
+        return False
 
 
 def for_models(schema: JSON) -> JSON:

@@ -419,9 +419,67 @@ def open_secret(token: Annotated[str, Secret]) -> str:
     return token
 
 
+class Unit(Enum):
+    """Values as no JSON has them."""
+
+    WON = ("원", 0)
+
+
+class Sale(Enum):
+    """Dates, which come back as texts."""
+
+    SUMMER = date(2026, 7, 1)
+
+
+class OpenSale(Enum):
+    """Dates that it reads by itself."""
+
+    SUMMER = date(2026, 7, 1)
+
+    @classmethod
+    def _missing_(cls, value: object) -> OpenSale | None:
+        return next((sale for sale in cls if sale.value.isoformat() == value), None)
+
+
+class Price(BaseModel):
+    amount: int
+    unit: Unit
+
+
+def in_a_unit(unit: Unit) -> str:
+    """Doc."""
+    return unit.name
+
+
+def for_a_price(price: list[Price] | None = None) -> str:
+    """Doc."""
+    return str(price)
+
+
+def at_a_sale(sale: Sale) -> str:
+    """Doc."""
+    return sale.name
+
+
+def test_a_choice_that_reads_its_values_by_itself_is_declared() -> None:
+    def work(sale: OpenSale) -> str:
+        """Work."""
+        return sale.name
+
+    prepared = Tool("work", work).prepare({"sale": "2026-07-01"})
+    assert isinstance(prepared, Prepared)
+    assert prepared.arguments == {"sale": OpenSale.SUMMER}
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [
+        (
+            in_a_unit,
+            "parameter unit has a type that cannot be declared to a model: Unit leaves a model nothing to choose",
+        ),
+        (for_a_price, "parameter price has a type that cannot be declared to a model: Unit leaves"),
+        (at_a_sale, "Sale.SUMMER cannot be written in JSON and read again; give it texts or numbers as values"),
         (no_hint, "parameter order_id has no type hint; write one"),
         (no_doc, "has no docstring"),
         (only_args, "its docstring does not say what it does"),
