@@ -158,8 +158,11 @@ class GeminiModel:
         api = self._client._api_client
         path = f"{t_model(api, self._name)}:streamGenerateContent?alt=sse"
         stream = await api.async_request_streamed("post", path, body, _http_options(timeout_s))
-        async for event in stream:
-            yield json.loads(event.body)
+        try:
+            async for event in stream:
+                yield json.loads(event.body)
+        except (ValueError, RecursionError) as error:  # numbers and depths that no parser takes are errors of their own
+            raise json.JSONDecodeError(f"{type(error).__name__}: {error}", "", 0) from error
 
 
 def _connect(key: str | None, base_url: str | None, api_version: str | None) -> Client:

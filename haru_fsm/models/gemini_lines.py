@@ -7,6 +7,7 @@ knows `data: ` alone, and takes everything else for the beginning of an error in
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -37,4 +38,5 @@ def _whole(text: bytes) -> tuple[list[bytes], bytes]:
 
 def _read(line: bytes, end: bytes = b"") -> bytes:
     """The line as the SDK reads it; nothing of one without data, for what is left of it would end an event."""
+    line = line.removeprefix(codecs.BOM_UTF8)
     return b"" if _NO_DATA.match(line) else _DATA.sub(b"data: ", line) + end

@@ -88,6 +88,16 @@ async def test_streamed_or_not_a_reply_fails_the_same(finish: str) -> None:
     assert outcomes[0].detail == "왜냐하면"
 
 
+@pytest.mark.parametrize("argument", ["9" * 5_000, "[" * 100_000 + "]" * 100_000], ids=["endless number", "endless depth"])
+async def test_streamed_or_not_what_no_parser_takes_is_asked_for_again(argument: str) -> None:
+    """Python refuses such numbers, and such a depth, with errors that are not called those of JSON."""
+    called = json.dumps(reply(call("get_order", order_id="HR1"))).replace('"HR1"', argument)
+    for heard, script in ((None, called), (list[str]().append, f"data: {called}\r\n\r\n")):
+        _, outcome = await streamed([{"raw_text": script}, reply(ANSWER)], heard)
+        assert isinstance(outcome, ModelAnswered)
+        assert [incident.reason for incident in outcome.incidents] == ["unreadable"]
+
+
 async def test_a_blocked_prompt_ends_a_stream_too() -> None:
     _, outcome = await streamed([{"promptFeedback": {"blockReason": "SAFETY"}}], list[str]().append)
     assert isinstance(outcome, ModelFailed)
@@ -222,6 +232,7 @@ ODD = {
         "headers": {"content-type": "text/event-stream"},
     },
     "empty events": events("data:\n\n", CHUNKS[0], "data: \r\n\r\n", CHUNKS[1]),
+    "a mark of its byte order": events("\ufeff", *CHUNKS),
     "carriage returns": {
         "raw_text": on_the_wire(": ping\r\n\r\n", *CHUNKS).replace("\r\n", "\r"),
         "headers": {"content-type": "text/event-stream;charset=UTF-8"},
