@@ -30,8 +30,10 @@ def merge_chunks(chunks: Iterable[object]) -> JSON:
         if (latest := _first_candidate(chunk)) is None:
             continue
         candidate.update({key: latest[key] for key in _FINAL_ON_CANDIDATE if latest.get(key) is not None})
+        told = [as_dict(part)["functionCall"] for part in parts if "functionCall" in as_dict(part)]
         for part in _parts(latest):
-            _append(parts, part)
+            if not _is_told_again(part, told):
+                _append(parts, part)
     if parts:
         candidate["content"] = {"role": "model", "parts": parts}
     return body | ({"candidates": [candidate]} if candidate else {})
@@ -87,6 +89,13 @@ def _without_text(chunk: JSON, silent: Collection[bool]) -> JSON:
         for part in map(as_dict, _parts(candidate))
     ]
     return {**chunk, "candidates": [{**candidate, "content": {**candidate["content"], "parts": parts}}]}
+
+
+def _is_told_again(part: object, told: Collection[object]) -> bool:
+    """Whether this is a call of an earlier chunk, under the same id with the same arguments: streams tell some of them
+    in two chunks, of which only the first is signed (allenhutchison/obsidian-gemini#230)."""
+    call = as_dict(as_dict(part).get("functionCall"))
+    return bool(call.get("id")) and call in told
 
 
 def _append(parts: list[object], part: object) -> None:

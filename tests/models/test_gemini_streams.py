@@ -98,6 +98,16 @@ async def test_streamed_or_not_what_no_parser_takes_is_asked_for_again(argument:
         assert [incident.reason for incident in outcome.incidents] == ["unreadable"]
 
 
+async def test_a_call_that_is_told_in_two_chunks_is_one_call_and_keeps_its_signature() -> None:
+    made = call("get_order", order_id="HR1")
+    made["functionCall"]["id"] = "one"
+    signed, other = {**made, "thoughtSignature": "AQID"}, call("get_order", order_id="HR1")
+    chunks = [reply(signed, finish=None), reply(made, other, finish=None), reply("볼게요.", made, finish="STOP")]
+    _, outcome = await streamed([chunks], list[str]().append)
+    assert isinstance(outcome, ToolsRequested)
+    assert outcome.content["parts"] == [signed, other, {"text": "볼게요."}]
+
+
 async def test_a_blocked_prompt_ends_a_stream_too() -> None:
     _, outcome = await streamed([{"promptFeedback": {"blockReason": "SAFETY"}}], list[str]().append)
     assert isinstance(outcome, ModelFailed)
