@@ -53,6 +53,9 @@ class _Message:
             if _is_again(call, piece):
                 return
             call = _reopened(call, piece)
+        if call is None and (again := self._told_before(piece)) is not None:
+            self.places[index] = again
+            return
         if call is None:
             self.calls.append(call := {})
             self.places[index] = len(self.calls) - 1
@@ -73,6 +76,10 @@ class _Message:
         # Where nothing else says which, a name begins a call.
         named = index is None and as_dict(piece.get("function")).get("name")
         return None if named and known["function"].get("name") else known
+
+    def _told_before(self, piece: JSON) -> int | None:
+        """Where the whole call is that this piece tells again, under another index; None for a new one."""
+        return next((at for at, call in enumerate(self.calls) if _is_whole(call) and _is_again(call, piece)), None)
 
     def whole(self) -> JSON:
         """The message as far as it has come."""

@@ -88,7 +88,9 @@ async def test_streamed_or_not_a_reply_fails_the_same(finish: str) -> None:
     assert outcomes[0].detail == "왜냐하면"
 
 
-@pytest.mark.parametrize("argument", ["9" * 5_000, "[" * 100_000 + "]" * 100_000], ids=["endless number", "endless depth"])
+@pytest.mark.parametrize(
+    "argument", ["9" * 5_000, "[" * 100_000 + "]" * 100_000], ids=["endless number", "endless depth"]
+)
 async def test_streamed_or_not_what_no_parser_takes_is_asked_for_again(argument: str) -> None:
     """Python refuses such numbers, and such a depth, with errors that are not called those of JSON."""
     called = json.dumps(reply(call("get_order", order_id="HR1"))).replace('"HR1"', argument)

@@ -313,6 +313,22 @@ def test_whole_calls_that_nothing_tells_apart_but_their_names() -> None:
     assert [one.args for one in content_calls(read.content)] == [{"n": 1}, {"n": 2}]
 
 
+@pytest.mark.parametrize(
+    ("pieces", "calls"),
+    [
+        ([piece(0, "x", "a", '{"n": 1}'), piece(1, "x", "a", '{"n": 1}'), piece(1, None, None, "")], [1]),
+        ([piece(0, "x", "a", '{"n": 1}'), piece(1, "x", "a", '{"n": 2}')], [1, 2]),
+        ([piece(0, "", "a", '{"n": 1}'), piece(1, "", "a", '{"n": 1}')], [1, 1]),
+        ([piece(0, "x", "a", ""), piece(1, "x", "a", ""), piece(0, None, None, '{"n": 1}'),
+          piece(1, None, None, '{"n": 2}')], [1, 2]),
+    ],
+)  # fmt: skip
+def test_a_call_told_again_under_another_index_is_one(pieces: list[JSON], calls: list[int]) -> None:
+    read = read_chunks([*pieces, delta(finish_reason="tool_calls")])
+    assert isinstance(read, Usable)
+    assert [one.args["n"] for one in content_calls(read.content)] == calls
+
+
 A, B = '{"order_id": "A"}', '{"order_id": "B"}'
 
 
