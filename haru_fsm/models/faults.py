@@ -4,6 +4,7 @@ words that all of them share. What one provider says in its own words is read be
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
@@ -74,6 +75,15 @@ def told_by_header(headers: Mapping[str, str]) -> float | None:
     except (TypeError, ValueError):
         return None
     return max(0.0, span.total_seconds())
+
+
+UNPARSED = (ValueError, RecursionError)
+"""What parsing JSON raises: also for numbers of too many digits, and for what is nested too deeply."""
+
+
+def unparsed(error: Exception) -> json.JSONDecodeError:
+    """One of these as what it is, where it came while a reply was being read."""
+    return json.JSONDecodeError(f"{type(error).__name__}: {error}", "", 0)
 
 
 def read_exception(error: BaseException) -> Problem:

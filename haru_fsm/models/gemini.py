@@ -28,7 +28,7 @@ from haru_fsm.conversation import JSON, FailureReason
 from haru_fsm.errors import ModelError
 from haru_fsm.limits import Limits
 from haru_fsm.models import ModelOutcome, ModelRequest
-from haru_fsm.models.faults import read_exception
+from haru_fsm.models.faults import UNPARSED, read_exception, unparsed
 from haru_fsm.models.gemini_chunks import chunk_text, is_finished, merge_chunks
 from haru_fsm.models.gemini_errors import read_error
 from haru_fsm.models.gemini_lines import data_lines
@@ -161,8 +161,8 @@ class GeminiModel:
         try:
             async for event in stream:
                 yield json.loads(event.body)
-        except (ValueError, RecursionError) as error:  # numbers and depths that no parser takes are errors of their own
-            raise json.JSONDecodeError(f"{type(error).__name__}: {error}", "", 0) from error
+        except UNPARSED as error:
+            raise unparsed(error) from error
 
 
 def _connect(key: str | None, base_url: str | None, api_version: str | None) -> Client:

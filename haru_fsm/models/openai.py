@@ -21,7 +21,7 @@ from haru_fsm.conversation import JSON, FailureReason
 from haru_fsm.errors import ModelError
 from haru_fsm.limits import Limits
 from haru_fsm.models import ModelOutcome, ModelRequest
-from haru_fsm.models.faults import read_exception
+from haru_fsm.models.faults import UNPARSED, read_exception, unparsed
 from haru_fsm.models.openai_chunks import chunk_text, is_finished, merge_chunks
 from haru_fsm.models.openai_errors import read_error, refused_field
 from haru_fsm.models.openai_reading import read_chunks, read_text
@@ -150,8 +150,10 @@ async def _heard(response: AsyncAPIResponse[Any], body: JSON, attempt: Attempt) 
             async for chunk in stream:
                 chunks.append(chunk)
                 attempt.hear(chunk_text(chunk))
-    except BaseException:
+    except BaseException as error:
         attempt.broken_off(read_chunks(chunks, body), finished=is_finished(merge_chunks(chunks)))
+        if isinstance(error, UNPARSED):
+            raise unparsed(error) from error
         raise
     return read_chunks(chunks, body)
 

@@ -88,18 +88,6 @@ async def test_streamed_or_not_a_reply_fails_the_same(finish: str) -> None:
     assert outcomes[0].detail == "왜냐하면"
 
 
-@pytest.mark.parametrize(
-    "argument", ["9" * 5_000, "[" * 100_000 + "]" * 100_000], ids=["endless number", "endless depth"]
-)
-async def test_streamed_or_not_what_no_parser_takes_is_asked_for_again(argument: str) -> None:
-    """Python refuses such numbers, and such a depth, with errors that are not called those of JSON."""
-    called = json.dumps(reply(call("get_order", order_id="HR1"))).replace('"HR1"', argument)
-    for heard, script in ((None, called), (list[str]().append, f"data: {called}\r\n\r\n")):
-        _, outcome = await streamed([{"raw_text": script}, reply(ANSWER)], heard)
-        assert isinstance(outcome, ModelAnswered)
-        assert [incident.reason for incident in outcome.incidents] == ["unreadable"]
-
-
 async def test_a_call_that_is_told_in_two_chunks_is_one_call_and_keeps_its_signature() -> None:
     made = call("get_order", order_id="HR1")
     made["functionCall"]["id"] = "one"

@@ -88,6 +88,20 @@ async def test_hangul_is_read_as_it_was_written_whatever_charset_stands_beside_i
     assert outcome.text == "배송중입니다. 곧 도착합니다."
 
 
+@pytest.mark.parametrize("odd", ["9" * 5_000, "[" * 100_000 + "]" * 100_000], ids=["endless number", "endless depth"])
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_what_no_parser_takes_is_asked_for_again(wire: Wire, odd: str, streamed: bool) -> None:
+    """Python refuses such numbers, and such a depth, with errors that are not called those of JSON."""
+    text = json.dumps({**wire.reply("배송중입니다."), "odd": "here"}).replace('"here"', odd)
+    item: JSON = {"raw_text": text}
+    if streamed:
+        item = {"raw_text": f"data: {text}\n\n", "headers": {"content-type": "text/event-stream"}}
+    async with wire.playing(item, wire.reply("배송중입니다.")) as (_, model):
+        outcome = await model.respond(request(on_text=[].append if streamed else None))
+    assert isinstance(outcome, ModelAnswered)
+    assert [incident.reason for incident in outcome.incidents] == ["unreadable"]
+
+
 # --------------------------------------------------------------------------- refusals
 
 
