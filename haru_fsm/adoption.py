@@ -9,6 +9,7 @@ been cut off or edited by hand, so that what should be a turn or a part is somet
 from __future__ import annotations
 
 import base64
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import dropwhile, groupby
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from haru_fsm.chat_messages import as_content, instructs
 from haru_fsm.conversation import JSON
 from haru_fsm.errors import SettingsError
+from haru_fsm.framework_messages import as_message
 from haru_fsm.json_safe import json_safe
 from haru_fsm.models.gemini_parts import NO_DATA, is_base64
 from haru_fsm.pairing import paired
@@ -30,6 +32,8 @@ CAMEL = {
     "executable_code": "executableCode",
     "code_execution_result": "codeExecutionResult",
 }
+_DATA = frozenset((*CAMEL.values(), "text", "toolCall", "toolResponse", "tool_call", "tool_response"))
+"""What a part may consist of. The API refuses a request, and every one after it, for a part of anything else."""
 MODEL_ROLES = ("model", "assistant")
 
 
@@ -47,7 +51,7 @@ def repaired(contents: object) -> tuple[tuple[JSON, ...], tuple[str, ...]]:
             "each with a role and parts."
         )
     repairs: dict[str, None] = {}
-    plain = list(map(_plain, contents))
+    plain = [as_message(_plain(content), repairs) for content in contents]
     spoken = list(dropwhile(instructs, plain))
     if len(spoken) < len(plain):
         repairs["instructions at the beginning were left out: the app has its own"] = None
@@ -96,6 +100,8 @@ def _role(said: object, repairs: dict[str, None]) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
     return value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else value
 
 
@@ -126,6 +132,9 @@ def _part(part: Any, repairs: dict[str, None]) -> JSON:
         spelled["functionCall"] = _call(spelled["functionCall"])
     if "functionResponse" in spelled:
         spelled["functionResponse"] = _named(spelled["functionResponse"])
+    if spelled.keys() - NO_DATA and not spelled.keys() & _DATA:
+        repairs[f"a part of {', '.join(map(repr, spelled))} was left out"] = None
+        return {}
     safe: JSON = json_safe(spelled)
     return safe
 

@@ -2,6 +2,7 @@
 
     OpenAI       calls in `tool_calls`, their arguments a text; a message of the role `tool` for each result
     Anthropic    parts with a `type`: `tool_use` where the model speaks, `tool_result` where the user does
+    Bedrock      the same as `toolUse` and `toolResult`; Vercel's SDK: `tool-call`, `tool-result`
     LangChain    `type` in the place of a role: `human`, `ai`, `tool`; calls with `args`
 
 Read as a content, such a message would lose its calls, and what a tool has said would become the customer's own words.
@@ -38,6 +39,8 @@ def as_content(message: Mapping[str, Any], repairs: dict[str, None]) -> Mapping[
     if isinstance(said, Mapping) and "parts" in said:
         return said  # a candidate, as Gemini's replies have them
     if _role(message) in ("tool", "function"):
+        if any(as_dict(item).get("type") == "tool-result" for item in as_list(said)):
+            return {"role": "user", "parts": list(_said(said, repairs))}
         return {"role": "user", "parts": [_result(message, message.get("tool_call_id"))]}
     return {"role": _role(message), "parts": [*_said(said, repairs), *_calls(message)]}
 
@@ -50,7 +53,7 @@ def _role(message: Mapping[str, Any]) -> Any:
 def _said(content: Any, repairs: dict[str, None]) -> Iterator[Any]:
     """The parts of a message's content: a text, or a list of parts of many types."""
     called = False
-    for item in content if isinstance(content, list | tuple) else [content]:
+    for item in map(_in_one_form, content if isinstance(content, list | tuple) else [content]):
         kind = item.get("type") if isinstance(item, Mapping) else None
         if kind in _TEXTS:
             yield {"text": as_text(item.get("text") or item.get("refusal"))}
@@ -64,6 +67,27 @@ def _said(content: Any, repairs: dict[str, None]) -> Iterator[Any]:
             repairs[f"a part of the type {kind!r} was left out"] = None
         elif item is not None:
             yield item  # a text, or a part as Gemini has them
+
+
+def _in_one_form(item: Any) -> Any:
+    """A part with a call or a result as Anthropic has it, where it is one of Bedrock's (`toolUse`) or of Vercel's SDK
+    (`tool-call`)."""
+    if not isinstance(item, Mapping):
+        return item
+    if call := as_dict(item.get("toolUse")):
+        return {"type": "tool_use", "id": call.get("toolUseId"), "name": call.get("name"), "input": call.get("input")}
+    if result := as_dict(item.get("toolResult")):
+        said = [each.get("json", {"type": "text", **each}) for each in map(as_dict, as_list(result.get("content")))]
+        content = said[0] if [each.get("type") for each in map(as_dict, said)] == [None] else said
+        return {"type": "tool_result", "tool_use_id": result.get("toolUseId"), "content": content}
+    called = {"id": item.get("toolCallId"), "tool_use_id": item.get("toolCallId"), "name": item.get("toolName")}
+    if item.get("type") == "tool-call":
+        return {**called, "type": "tool_use", "input": item.get("input", item.get("args"))}
+    if item.get("type") == "tool-result":
+        output = item.get("output", item.get("result"))
+        value = output.get("value") if isinstance(output, Mapping) and output.keys() == {"type", "value"} else output
+        return {**called, "type": "tool_result", "content": value}
+    return item
 
 
 def _calls(message: Mapping[str, Any]) -> list[Any]:

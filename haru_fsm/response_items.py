@@ -26,11 +26,11 @@ def as_messages(history: Iterable[Any], repairs: dict[str, None]) -> Iterator[An
     other models."""
     spoken: JSON | None = None
     for each in history:
-        kind = each.get("type") if isinstance(each, Mapping) and not each.keys() & _OF_MESSAGES else None
+        kind = each.get("type") if isinstance(each, Mapping) and not any(map(each.get, _OF_MESSAGES)) else None
         if kind in _CALLS:
             spoken = _with_call(spoken, each)
             continue
-        if isinstance(kind, str) and kind not in _OUTPUTS:
+        if isinstance(kind, str) and kind not in _OUTPUTS and not each.keys() & _OF_MESSAGES:
             repairs[f"an item of the type {kind!r} was left out"] = None
             continue
         if spoken is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -114,7 +115,95 @@ RESPONSES: list[JSON] = [
     {"type": "function_call_output", "call_id": "c1", "output": '{"status": "배송중"}'},
     {"role": "assistant", "content": "하나는 배송중입니다."},
 ]
-HISTORIES = {"openai": OPENAI, "anthropic": ANTHROPIC, "langchain": LANGCHAIN, "responses": RESPONSES}
+PYDANTIC_AI: list[JSON] = [
+    {
+        "kind": "request",
+        "parts": [
+            {"part_kind": "system-prompt", "content": "You are helpful."},
+            {"part_kind": "user-prompt", "content": ["두 주문 어디예요?"], "timestamp": "2026-07-25T00:00:00Z"},
+        ],
+    },
+    {
+        "kind": "response",
+        "parts": [
+            {"part_kind": "thinking", "content": "...", "signature": None},
+            {"part_kind": "text", "content": "볼게요."},
+            {"part_kind": "tool-call", "tool_name": "get_order", "args": '{"order_id": "HR1"}', "tool_call_id": "c1"},
+            {"part_kind": "tool-call", "tool_name": "get_order", "args": {"order_id": "HR2"}, "tool_call_id": "c2"},
+        ],
+    },
+    {
+        "kind": "request",
+        "parts": [
+            {
+                "part_kind": "tool-return",
+                "tool_name": "get_order",
+                "content": {"status": "배송중"},
+                "tool_call_id": "c1",
+            },
+            {"part_kind": "tool-return", "tool_name": "get_order", "content": "없음", "tool_call_id": "c2"},
+        ],
+    },
+    {"kind": "response", "parts": [{"part_kind": "text", "content": "하나는 배송중입니다."}]},
+]
+BEDROCK: list[JSON] = [
+    {"role": "user", "content": [{"text": "두 주문 어디예요?"}]},
+    {
+        "role": "assistant",
+        "content": [
+            {"text": "볼게요."},
+            *(
+                {"toolUse": {"toolUseId": id_, "name": "get_order", "input": {"order_id": order}}}
+                for id_, order in (("c1", "HR1"), ("c2", "HR2"))
+            ),
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {"toolResult": {"toolUseId": "c1", "content": [{"json": {"status": "배송중"}}], "status": "success"}},
+            {"toolResult": {"toolUseId": "c2", "content": [{"text": "없음"}]}},
+        ],
+    },
+    {"role": "assistant", "content": [{"text": "하나는 배송중입니다."}]},
+]
+VERCEL: list[JSON] = [
+    {"role": "system", "content": "You are helpful."},
+    {"role": "user", "content": [{"type": "text", "text": "두 주문 어디예요?"}]},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "text", "text": "볼게요."},
+            {"type": "tool-call", "toolCallId": "c1", "toolName": "get_order", "input": {"order_id": "HR1"}},
+            {"type": "tool-call", "toolCallId": "c2", "toolName": "get_order", "args": {"order_id": "HR2"}},
+        ],
+    },
+    {
+        "role": "tool",
+        "content": [
+            {"type": "tool-result", "toolCallId": "c1", "toolName": "get_order", "result": {"status": "배송중"}},
+            {
+                "type": "tool-result",
+                "toolCallId": "c2",
+                "toolName": "get_order",
+                "output": {"type": "text", "value": "없음"},
+            },
+        ],
+    },
+    {"role": "assistant", "content": "하나는 배송중입니다."},
+]
+HISTORIES = {
+    "openai": OPENAI,
+    "anthropic": ANTHROPIC,
+    "langchain": LANGCHAIN,
+    "langchain, as messages_to_dict": [{"type": each["type"], "data": each} for each in LANGCHAIN],
+    "langchain, as dumpd": [{"lc": 1, "type": "constructor", "id": ["X"], "kwargs": each} for each in LANGCHAIN],
+    "responses": RESPONSES,
+    "responses, as objects": [{"role": None, "content": None, **each} for each in RESPONSES],
+    "pydantic-ai": PYDANTIC_AI,
+    "bedrock": BEDROCK,
+    "vercel": VERCEL,
+}
 
 
 @pytest.mark.parametrize("history", HISTORIES.values(), ids=list(HISTORIES))
@@ -122,6 +211,36 @@ def test_calls_stay_calls_and_results_stay_results(history: list[JSON]) -> None:
     mended, _ = repaired(history)
     assert mended == WHOLE
     assert check_contents([*mended, NEXT]) == []
+
+
+def test_messages_may_be_dataclasses() -> None:
+    @dataclasses.dataclass
+    class Said:
+        content: str
+        part_kind: str = "user-prompt"
+
+    @dataclasses.dataclass
+    class Request:
+        parts: list[Said]
+        kind: str = "request"
+
+    mended, _ = repaired([Request([Said("어디예요?")])])
+    assert mended == ({"role": "user", "parts": [{"text": "어디예요?"}]},)
+
+
+def test_a_part_of_what_no_request_may_hold_is_left_out_and_said() -> None:
+    """The API refuses the request for it, and every later one: such a conversation would never be answered again."""
+    mended, repairs = repaired([{"role": "user", "parts": [{"text": "이거요"}, {"cachePoint": {"type": "default"}}]}])
+    assert mended == ({"role": "user", "parts": [{"text": "이거요"}]},)
+    assert repairs == ("a part of 'cachePoint' was left out",)
+
+
+def test_what_pydantic_ai_asked_to_try_again_is_a_result_or_a_word_of_the_user() -> None:
+    retry = {"part_kind": "retry-prompt", "content": "No such order.", "tool_name": "get_order", "tool_call_id": "c1"}
+    asked = [{"kind": "request", "parts": [retry]}, {"kind": "request", "parts": [{**retry, "tool_name": None}]}]
+    mended, _ = repaired([*PYDANTIC_AI[:2], *asked])
+    assert mended[2]["parts"][0] == _answer("c1", error="No such order.")
+    assert mended[-1] == {"role": "user", "parts": [{"text": "No such order."}]}
 
 
 def test_items_of_the_responses_api_that_nobody_else_can_read_are_left_out_and_said() -> None:
@@ -231,7 +350,18 @@ items = st.fixed_dictionaries(
 )
 
 
-@given(st.lists(messages | items, max_size=6))
+kinds = st.sampled_from(["text", "user-prompt", "tool-call", "tool-return", "retry-prompt", "thinking"])
+parts = st.fixed_dictionaries(
+    {"part_kind": kinds},
+    optional={"content": odd, "args": odd, "tool_name": odd, "tool_call_id": odd},
+)
+framed = st.fixed_dictionaries(
+    {"kind": st.sampled_from(["request", "response"]), "parts": st.lists(parts, max_size=3)},
+    optional={"data": odd, "kwargs": odd, "lc": odd},
+)
+
+
+@given(st.lists(messages | items | framed, max_size=6))
 @settings(max_examples=400, deadline=None)
 def test_whatever_messages_hold_becomes_valid(history: list[JSON]) -> None:
     try:
