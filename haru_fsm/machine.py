@@ -49,6 +49,7 @@ from haru_fsm.errors import NoTransition, WorkflowError
 from haru_fsm.given_events import events_of
 from haru_fsm.guards.folds import Folds
 from haru_fsm.guards.guard import Guard, atoms
+from haru_fsm.guards.refused import why_no_guard
 from haru_fsm.guards.verdicts import Verdict, verdict
 from haru_fsm.own_events import own_kinds, typed
 
@@ -94,10 +95,14 @@ class Row:
 
 
 def _check(row: Row) -> None:
-    """Raise WorkflowError where this is no row, or its guard cannot judge its event."""
+    """Raise WorkflowError where this is no row, or its guard is none, or cannot judge its event."""
+    if isinstance(row, Row) and isinstance(row.event, str):
+        raise WorkflowError(f"{row.event!r} is a text. Write the class of the event, as in Row(MessageReceived, ...).")
     if not (isinstance(row, Row) and isinstance(row.event, type) and issubclass(row.event, Event)):
         raise WorkflowError(f"{row!r} is not a row of this table: write Row(event, source, target, ...).")
     for guard in atoms(row.when):
+        if (wrong := why_no_guard(guard)) is not None:
+            raise WorkflowError(f"{wrong} Row: {row.kind}, {' | '.join(row.sources)} -> {row.target}.")
         if guard.judges is not None and not issubclass(row.event, guard.judges):
             judged = ", ".join(map(kind_of, guard.judges))
             raise WorkflowError(f"{guard.name} cannot judge {row.kind}; it judges {judged}. Row: {row}.")

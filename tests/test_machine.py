@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from haru_fsm.conversation import Answer, Conversation, MessageReceived, ModelAnswered, ToolsRequested
 from haru_fsm.errors import NoTransition, WorkflowError
 from haru_fsm.given_events import events_of
-from haru_fsm.guards import AllOf, AnyOf, Not, Nudged, RepeatedCall, StepBudget
+from haru_fsm.guards import AllOf, AnyOf, Not, Nudged, RepeatedCall, StepBudget, TokenBudget
 from haru_fsm.machine import Row, Workflow
 from haru_fsm.models.scripted import answer, calls
 from tests.tables import SMALL, act, ask, received, stepped
@@ -69,6 +72,37 @@ def test_the_first_row_whose_guard_trips_fires_and_is_noted() -> None:
     assert nudge.trip is not None
     assert (nudge.trip.figure, nudge.trip.limit, nudge.answer) == (2, 2, Answer.NUDGE)
     assert (stop.rests, stop.state) == (True, "DONE")
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (("tools_requested", "ASK", "ASK"), "'tools_requested' is a text. Write the class of the event"),
+        ((ToolsRequested(content={}), "ASK", "ASK"), "write Row(event, source, target"),
+    ],
+)
+def test_what_is_no_row_is_refused_with_the_way_out(row: Any, words: str) -> None:
+    with pytest.raises(WorkflowError, match=re.escape(words)):
+        guarded(Row(*row))
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        (lambda event: True, "is no guard"),
+        (StepBudget, "is a class and no guard. Write StepBudget(...)"),
+        (AnyOf([StepBudget(2)]), "is no guard"),  # type: ignore[arg-type]
+        (Not(RepeatedCall), "Write RepeatedCall(...)"),  # type: ignore[arg-type]
+        (StepBudget("8"), "its limit is '8'"),  # type: ignore[arg-type]
+        (StepBudget(8, visits="ASK"), "frozenset({'ASK'})"),  # type: ignore[arg-type]
+        (StepBudget(8, visits={"ASK"}), "frozenset({'ASK'})"),  # type: ignore[arg-type]
+        (TokenBudget(8, visits=["ASK"]), "frozenset({'ASK'})"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_guard_is_refused_with_the_way_out(when: Any, words: str) -> None:
+    with pytest.raises(WorkflowError, match=re.escape(words)) as refused:
+        guarded(Row(ToolsRequested, "ASK", "ASK", when=when))
+    assert "tools_requested" in str(refused.value)
 
 
 def test_replaying_a_journal_gives_the_same_conversation() -> None:
