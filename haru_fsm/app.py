@@ -28,6 +28,7 @@ from haru_fsm.errors import AppError, HaruError, UnknownCustomer
 from haru_fsm.foreign import in_words, with_place
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow
+from haru_fsm.parts_given import refuse_no_app, refuse_no_limits
 from haru_fsm.session import Session
 from haru_fsm.toolbox import Toolbox
 
@@ -42,7 +43,7 @@ class App:
     """Everything that the engine needs to know of a shop. Needs no folder.
 
     `make_tools(session)` returns plain functions bound to the session's customer. Raises EndlessWorkflow, or another
-    WorkflowError, when the workflow may not run.
+    WorkflowError, when the workflow may not run, and AppError for what is no workflow, no function or no limits.
     """
 
     workflow: Workflow
@@ -55,6 +56,7 @@ class App:
     """A customer for looking at tools where nobody is named; an app's tools/ may export one as EXAMPLE_CUSTOMER."""
 
     def __post_init__(self) -> None:
+        refuse_no_app(self.workflow, self.make_tools, self.limits)
         require_sound(self.workflow)
 
     def with_tools(self, make_tools: Callable[[Any], Tools]) -> App:
@@ -112,6 +114,7 @@ def load_app(folder: str | Path = ".", *, limits: Limits | None = None) -> App:
         from haru_fsm.settings import Settings
 
         limits = Settings.for_folder(path).limits
+    refuse_no_limits(limits)
     package = _package(path)
     states, tools = _import(path, package, "states"), _import(path, package, "tools")
     workflow = _exported(path, states, "workflow")

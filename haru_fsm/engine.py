@@ -19,12 +19,12 @@ from haru_fsm.clock import Clock, SystemClock
 from haru_fsm.conversation import Conversation, HistoryAdopted, Step, content_text, self_contained
 from haru_fsm.conversations import Conversations
 from haru_fsm.equipping import Parts
-from haru_fsm.errors import AppError, ConversationBusy, ConversationMoved, HaruError, SettingsError, about
+from haru_fsm.errors import ConversationBusy, ConversationMoved, HaruError, SettingsError, about
 from haru_fsm.ids import checked, new_conversation_id
 from haru_fsm.json_safe import safe_text
 from haru_fsm.models import Model
+from haru_fsm.parts_given import refuse_names, refuse_strangers
 from haru_fsm.runs import Piece, Run, run_of
-from haru_fsm.setting_errors import refuse_names
 from haru_fsm.stores import Outcome, Store, Summary
 from haru_fsm.tickets import TicketDesk
 from haru_fsm.visible import is_blank
@@ -38,7 +38,7 @@ class Engine:
 
     `model` and `store` default to what the settings say (environment, `.env`, `haru.toml` in the app's folder).
     `desk`: where tickets are filed; by default the store itself. Raises SettingsError and ModelError for settings
-    that cannot be used, and AppError for a model without a name.
+    that cannot be used, and AppError for a model or a desk that is none.
     """
 
     def __init__(
@@ -50,15 +50,14 @@ class Engine:
         desk: TicketDesk | None = None,
         clock: Clock | None = None,
     ) -> None:
-        refuse_names(app=app, model=model, store=store)
+        refuse_names(app=app, model=model, store=store, desk=desk)
         if model is None or store is None:
             from haru_fsm.settings import Settings
 
             settings = Settings.for_app(app)
             model = model if model is not None else settings.make_model(app)
             store = store if store is not None else settings.make_store(app.folder)
-        if not isinstance(getattr(model, "name", None), str):
-            raise AppError(f"The model {model!r:.80} has no `name`. Give it one: it is journaled with what it says.")
+        refuse_strangers(model=model, desk=desk)
         self.app = app
         self.model: Model = model
         self.store: Store = store

@@ -9,13 +9,11 @@ import difflib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from haru_fsm.errors import SettingsError
 from haru_fsm.limits import Limits
 
 PREFIX, NESTED = "HARU_", "__"
@@ -123,19 +121,3 @@ def _variable(where: Sequence[str]) -> str:
 def _in_file(where: Sequence[str]) -> str:
     path = re.sub(r"\.(\d+)", r"[\1]", ".".join(where))
     return "" if where[0].isupper() else f" ({path} in haru.toml)"
-
-
-MADE_BY: Mapping[str, str] = {
-    "app": "Give what load_app({name!r}) makes",
-    "model": "Give a model, such as GeminiModel(...), or leave it out and set HARU_MODEL={name}",
-    "store": "Give a store, such as SQLiteStore(FILE), or leave it out and set HARU_DATABASE_URL={name}",
-}
-"""What to do instead of naming a part of the engine."""
-
-
-def refuse_names(**parts: object) -> None:
-    """Raises SettingsError for a part of the engine that is given as its name, or its place."""
-    for part, given in parts.items():
-        if isinstance(given, str | Path):
-            advice = MADE_BY[part].format(name=str(given))
-            raise SettingsError(f"The engine's {part} is {str(given)!r}, which only names one. {advice}.")

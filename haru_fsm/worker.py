@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -35,7 +36,6 @@ from haru_fsm.conversation import (
 from haru_fsm.definition import carried, misfit
 from haru_fsm.equipping import Parts, equipped
 from haru_fsm.errors import (
-    AppError,
     ConversationMoved,
     DeskUnavailable,
     FormatTooNew,
@@ -46,6 +46,7 @@ from haru_fsm.errors import (
 )
 from haru_fsm.ledger import doubts
 from haru_fsm.machine import CHANGED
+from haru_fsm.parts_given import no_event
 from haru_fsm.resuming import taken_up
 from haru_fsm.runs import Piece, Run, run_of
 from haru_fsm.services import Services
@@ -53,6 +54,7 @@ from haru_fsm.stores import Record
 
 APPEND_ATTEMPTS = 3
 APPEND_PAUSE_S = 0.1
+log = logging.getLogger(__name__)
 
 Watcher = Callable[[Step | Piece], None]
 E = TypeVar("E", bound=Event)
@@ -146,8 +148,9 @@ class Worker:
         try:
             await first()
             await self._drive()
-        except DeskUnavailable:
+        except DeskUnavailable as error:
             # The run waits in its state; the customer reads that a number will follow, and none that is made up.
+            log.warning("%s", error)
             await self._let_go()
         except BaseException:
             await self._let_go()
@@ -200,7 +203,7 @@ class Worker:
             outcome = work(self._conversation, services)
             event = await self._act(outcome) if inspect.isawaitable(outcome) else outcome
             if not isinstance(event, Event):
-                raise AppError(f"The work of {self._conversation.state} gave {event!r:.80}, which is no event.")
+                raise no_event(self._conversation.state, event)
             self._advance(event, took_ms=round((clock.monotonic() - began) * 1000))
 
     async def _act(self, outcome: Awaitable[Event]) -> Event:

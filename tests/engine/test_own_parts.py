@@ -68,3 +68,14 @@ async def test_what_is_no_event_of_a_state_s_work_is_told() -> None:
     app = App(workflow=broken, make_tools=Tools().make, system_prompt="하루")
     with pytest.raises(AppError, match="The work of AWAIT_MODEL gave 'done', which is no event"):
         await Engine(app, model=ScriptedModel([]), store=MemoryStore()).ask("언제 와요?", customer_id="C001")
+
+
+async def test_work_that_does_not_wait_for_its_model_is_told_so() -> None:
+    async def work(_conversation: Any, services: Any) -> ModelAnswered | ModelFailed | ToolsRequested:
+        return cast(ModelAnswered, services.model.respond(None))
+
+    table = bare(Limits()).workflow
+    broken = Workflow(table.rows, work={**table.work, "AWAIT_MODEL": work}, initial=table.initial)
+    app = App(workflow=broken, make_tools=Tools().make, system_prompt="하루")
+    with pytest.raises(AppError, match="of AWAIT_MODEL gave a coroutine that was not awaited"):
+        await Engine(app, model=ScriptedModel([]), store=MemoryStore()).ask("언제 와요?", customer_id="C001")

@@ -322,6 +322,13 @@ async def test_the_notice_of_a_run_that_waits_for_the_desk_is_not_told_for_anoth
         assert await haru.ask("하나", **where, message_id="m1") == ended
 
 
+async def test_whoever_runs_the_service_is_told_that_the_desk_is_down(caplog: pytest.LogCaptureFixture) -> None:
+    await desked([], desk=Down()).ask("도와주세요", customer_id="C1", conversation_id="c-1")
+    (record,) = [each for each in caplog.records if each.name == "haru_fsm.worker"]
+    assert record.levelname == "WARNING"
+    assert "c-1: the ticket desk did not take the ticket (OSError: out of reach)" in record.getMessage()
+
+
 async def test_a_message_that_is_kept_stays_so_while_the_desk_is_down() -> None:
     def wiping(_session: Session) -> list[Callable[..., Any]]:
         @tool(read_only=False, approval=True)

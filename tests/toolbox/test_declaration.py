@@ -471,6 +471,16 @@ def test_a_choice_that_reads_its_values_by_itself_is_declared() -> None:
     assert prepared.arguments == {"sale": OpenSale.SUMMER}
 
 
+def bare_key(key: IdempotencyKey) -> str:
+    """Doc."""
+    return str(key)
+
+
+def bare_secret(token: Secret | None = None) -> str:
+    """Doc."""
+    return str(token)
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [
@@ -492,6 +502,8 @@ def test_a_choice_that_reads_its_values_by_itself_is_declared() -> None:
         (no_schema, "parameter connection has a type that cannot be declared"),
         (field_default, "parameter limit has a pydantic Field as its default"),
         (open_secret, "parameter token is a Secret"),
+        (bare_key, "parameter key has a marker for its type; write Annotated[str, IdempotencyKey]"),
+        (bare_secret, "parameter token has a marker for its type; write Annotated[str, Secret]"),
         (Address, "a class cannot be a tool"),
     ],
 )

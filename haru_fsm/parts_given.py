@@ -1,0 +1,75 @@
+"""The parts that an app or an engine is made of, looked at when they are given.
+
+Whatever else is found there (a name, a class, a list) would fail later: in the middle of a customer's run, or, as a
+desk that cannot be asked, in every run that needs a person. And what the work of a state has given, where that
+is no event.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+
+from haru_fsm.errors import AppError, SettingsError
+from haru_fsm.limits import Limits
+from haru_fsm.machine import Workflow
+
+MADE_BY: Mapping[str, str] = {
+    "app": "Give what load_app({name!r}) makes",
+    "model": "Give a model, such as GeminiModel(...), or leave it out and set HARU_MODEL={name}",
+    "store": "Give a store, such as SQLiteStore(FILE), or leave it out and set HARU_DATABASE_URL={name}",
+    "desk": "Give an object with `open(ticket)`",
+}
+"""What to do instead of naming a part of the engine."""
+
+
+def refuse_names(**parts: object) -> None:
+    """Raises SettingsError for a part of the engine that is given as its name, its place or its class."""
+    for part, given in parts.items():
+        if isinstance(given, str | Path):
+            advice = MADE_BY[part].format(name=str(given))
+            raise SettingsError(f"The engine's {part} is {str(given)!r}, which only names one. {advice}.")
+        if isinstance(given, type):
+            name = given.__name__
+            raise SettingsError(f"The engine's {part} is the class {name}. Make one: {name}(...).")
+
+
+def refuse_strangers(*, model: object, desk: object) -> None:
+    """Raises AppError for a part of the engine that cannot do what it is there for."""
+    if not isinstance(getattr(model, "name", None), str):
+        raise AppError(f"The model {model!r:.80} has no `name`. Give it one: it is journaled with what it says.")
+    if not callable(getattr(model, "respond", None)):
+        raise AppError(f"The model {model!r:.80} has no `respond(request)`, which gives what it says.")
+    if desk is not None and not callable(getattr(desk, "open", None)):
+        raise AppError(f"The desk {desk!r:.80} has no `open(ticket)`, which files a ticket and returns it.")
+
+
+def refuse_no_app(workflow: object, make_tools: object, limits: object) -> None:
+    """Raises AppError where these make no app."""
+    if not isinstance(workflow, Workflow):
+        raise AppError(f"An app cannot be made: its workflow is a {_kind(workflow)}. Give Workflow(rows, work=...).")
+    if not callable(make_tools):
+        raise AppError(
+            f"An app cannot be made: its make_tools is a {_kind(make_tools)}. "
+            "Give a function that takes the session and returns the tools, for they belong to one customer."
+        )
+    refuse_no_limits(limits)
+
+
+def refuse_no_limits(limits: object) -> None:
+    """Raises AppError where these are no limits."""
+    if not isinstance(limits, Limits):
+        raise AppError(f"An app cannot be made: its limits are a {_kind(limits)}. Give Limits(...).")
+
+
+def no_event(state: str, given: object) -> AppError:
+    """What is wrong with the work of a state that gave this in the place of an event."""
+    if inspect.iscoroutine(given):
+        given.close()
+        return AppError(f"The work of {state} gave a coroutine that was not awaited. Write `await` before it.")
+    return AppError(f"The work of {state} gave {given!r:.80}, which is no event.")
+
+
+def _kind(given: object) -> str:
+    return type(given).__name__
