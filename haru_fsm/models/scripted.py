@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from haru_fsm.conversation import FailureReason, ModelAnswered, ModelFailed, ToolsRequested, Usage
+from haru_fsm.errors import AppError
 from haru_fsm.json_safe import json_safe, safe_text
 from haru_fsm.models import ModelOutcome, ModelRequest
 
@@ -27,12 +28,15 @@ def answer(text: str, **facts: Any) -> ModelAnswered:
 
 class ScriptedModel:
     """Plays its lines in order, one per request; after the last it fails. A function may be given instead: it gets
-    each request and returns the line."""
+    each request and returns the line. A single text is a script of one line.
+
+    Raises AppError, when it comes to it, for what is no line."""
 
     name = "scripted"
 
     def __init__(self, script: Iterable[Line] | Callable[[ModelRequest], Line]) -> None:
         self.requests: list[ModelRequest] = []
+        script = [script] if isinstance(script, str) else script
         self._line = script if callable(script) else _player(iter(script))
 
     async def respond(self, request: ModelRequest) -> ModelOutcome:
@@ -55,4 +59,15 @@ def _outcome(line: Line) -> ModelOutcome:
             return answer(line, model="scripted", usage=Usage(answer=len(line), estimated=True))
         case ModelAnswered() | ToolsRequested() | ModelFailed():
             return line
-    return calls(*line, model="scripted")
+        case [*wanted] if all(map(_is_call, wanted)):
+            return calls(*wanted, model="scripted")
+    raise AppError(
+        f"{line!r} is no line of a script: write a text, or a list of calls such as [('tool', {{'argument': 1}})]."
+    )
+
+
+def _is_call(wanted: object) -> bool:
+    match wanted:
+        case [str(), dict()]:
+            return True
+    return False

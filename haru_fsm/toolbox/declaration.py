@@ -10,7 +10,7 @@ import re
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
@@ -20,7 +20,7 @@ from haru_fsm.conversation import JSON
 from haru_fsm.errors import ToolError
 from haru_fsm.models import Declaration
 from haru_fsm.toolbox.hiding import mentions_secret
-from haru_fsm.toolbox.marks import marks_of
+from haru_fsm.toolbox.marks import IdempotencyKey, Secret, marks_of
 from haru_fsm.toolbox.reading import Layers, Parameter, Reading, layers, read
 from haru_fsm.toolbox.schema import Writable, for_models
 from haru_fsm.toolbox.shapes import ArgumentsShape, Shape
@@ -131,11 +131,18 @@ def _undeclarable(name: str, parameters: tuple[Parameter, ...]) -> ToolError | N
         try:
             TypeAdapter(param.hint).json_schema(schema_generator=Writable)
         except _UNDECLARABLE as error:
-            return ToolError(
-                f"tool {name}: parameter {param.name} has a type that cannot be declared to a model: "
-                f"{_first_line(error)} Use types that JSON can carry, or bind it with functools.partial"
-            )
+            return ToolError(f"tool {name}: parameter {param.name} has a {_no_type(param.hint, error)}")
     return None
+
+
+def _no_type(hint: Any, error: Exception) -> str:
+    for marker in (IdempotencyKey, Secret):
+        if marker in (hint, *get_args(hint)):
+            return f"marker for its type; write Annotated[str, {marker.__name__}]"
+    return (
+        f"type that cannot be declared to a model: {_first_line(error)} "
+        "Use types that JSON can carry, or bind it with functools.partial"
+    )
 
 
 def _first_line(error: Exception) -> str:
