@@ -103,6 +103,9 @@ class Engine:
         person's approval, the run pauses (`run.waiting`). A message that comes in a pause is kept, and begins the next
         run when the paused one has ended.
 
+        `watch` is a plain function: it gets each step once that is durable, and pieces of text as they are written. What
+        it raises ends the call as a crash would.
+
         Raises SettingsError (an empty or too long message), UnknownCustomer, UnknownConversation (it is another
         customer's), ConversationBusy (a run is going on, or waits for a ticket desk that is down), ConversationMoved
         (without a `message_id`: another worker appended at the same moment), JournalDamaged, StoreError.
