@@ -1,6 +1,7 @@
 """An app: a workflow, a way to make tools, and what the model is told. The one place where these are wired together.
 
-A Haru app is a folder with `states/` (exports `workflow(limits) -> Workflow`), `tools/` (exports `make_tools(session)`,
+A Haru app is a folder with `states/` (exports `workflow(limits) -> Workflow`, and `NOTICES` where customers are to read
+others than ours), `tools/` (exports `make_tools(session)`,
 and `CustomerSession` and `EXAMPLE_CUSTOMER` where the shop knows its customers), `data/system_prompt.md` and
 `memory_store/`. It is loaded as a package under a name of its own, so two apps live in one process and `sys.path` is
 not touched.
@@ -28,6 +29,7 @@ from haru_fsm.errors import AppError, HaruError, UnknownCustomer
 from haru_fsm.foreign import in_words, with_place
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow
+from haru_fsm.notices import KOREAN, Notices
 from haru_fsm.parts_given import refuse_no_app, refuse_no_limits
 from haru_fsm.session import Session
 from haru_fsm.toolbox import Toolbox
@@ -52,11 +54,13 @@ class App:
     limits: Limits = field(default_factory=Limits)
     make_session: Callable[..., Session] = Session
     folder: Path | None = None
+    notices: Notices = KOREAN
+    """What the engine itself says to customers; `states/` may export others as NOTICES."""
     example_customer: str = "example"
     """A customer for looking at tools where nobody is named; an app's tools/ may export one as EXAMPLE_CUSTOMER."""
 
     def __post_init__(self) -> None:
-        refuse_no_app(self.workflow, self.make_tools, self.limits)
+        refuse_no_app(self.workflow, self.make_tools, self.limits, self.notices)
         require_sound(self.workflow)
 
     def with_tools(self, make_tools: Callable[[Any], Tools]) -> App:
@@ -125,6 +129,7 @@ def load_app(folder: str | Path = ".", *, limits: Limits | None = None) -> App:
         limits=limits,
         make_session=getattr(tools, "CustomerSession", Session),
         folder=path,
+        notices=getattr(states, "NOTICES", KOREAN),
         example_customer=str(getattr(tools, "EXAMPLE_CUSTOMER", "example")),
     )
 

@@ -17,7 +17,7 @@ from haru_fsm.conversations import Conversations
 from haru_fsm.errors import ConversationBusy, ConversationMoved, SettingsError, UnknownConversation
 from haru_fsm.ids import checked, conversation_id_for
 from haru_fsm.json_safe import safe_text
-from haru_fsm.runs import Run, kept, run_of
+from haru_fsm.runs import Run
 from haru_fsm.stores import Record
 from haru_fsm.visible import is_blank
 from haru_fsm.worker import Watcher
@@ -85,7 +85,7 @@ class Arrival:
                 await self.conversations.expire(record, self.watch)
             return None
         if known is not None:
-            return run_of(self.conversations.rebuilt(record), known)
+            return self.conversations.run_of(record, known)
         if is_held(record.steps, self.message.message_id):
             return await self._kept(record)
         if record.summary.paused:
@@ -127,9 +127,9 @@ class Arrival:
         """What a message gets where the last run waits for a desk that is down. Raises ConversationBusy."""
         known = run_with(left, self.message.message_id)
         if known is not None:
-            return run_of(self.conversations.rebuilt(left), known)
+            return self.conversations.run_of(left, known)
         if is_held(left.steps, self.message.message_id):
-            return kept(self.conversations.rebuilt(left), self.message.message_id)
+            return self.conversations.kept(left, self.message.message_id)
         raise ConversationBusy(
             f"Conversation {self.conversation_id}: its last run waits for the ticket desk, which could not "
             "be reached. This message was not taken; send it again later."
@@ -145,12 +145,12 @@ class Arrival:
         except ConversationMoved:
             return None
         now = await self.conversations.load(self.conversation_id)
-        return kept(self.conversations.rebuilt(now), self.message.message_id)
+        return self.conversations.kept(now, self.message.message_id)
 
     async def _kept(self, record: Record) -> Run | None:
         """The message was kept in a pause, and has begun no run yet."""
         if record.summary.paused or not self.conversations.parts.app.workflow.lets_in(record.summary.state):
-            return kept(self.conversations.rebuilt(record), self.message.message_id)
+            return self.conversations.kept(record, self.message.message_id)
         with suppress(ConversationMoved):
             # The app had no place for it where the run has ended, and has one now.
             await self.conversations.worker(record, self.watch).take()

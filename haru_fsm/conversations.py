@@ -14,7 +14,7 @@ from haru_fsm.approvals import expired
 from haru_fsm.conversation import Conversation, awaited
 from haru_fsm.equipping import Parts
 from haru_fsm.errors import ConversationBusy, ConversationMoved
-from haru_fsm.runs import Run, run_of
+from haru_fsm.runs import Run, kept, run_of
 from haru_fsm.stores import Record, known
 from haru_fsm.worker import Watcher, Worker
 
@@ -60,6 +60,14 @@ class Conversations:
         """It waits for an approval whose time is over."""
         return record.summary.paused and bool(expired(awaited(record.steps), self.parts.clock.now()))
 
+    def run_of(self, record: Record, number: int | None = None) -> Run:
+        """The run of this number, or the last one, as its customer reads it."""
+        return run_of(self.rebuilt(record), self.parts.app.notices, number)
+
+    def kept(self, record: Record, message_id: str | None) -> Run:
+        """The run that waits, as whoever wrote in its pause reads it."""
+        return kept(self.rebuilt(record), self.parts.app.notices, message_id)
+
     async def expire(self, record: Record, watch: Watcher | None) -> Run:
         """Deny the calls that nobody has decided about in time, and go on from there. Raises ConversationMoved."""
         denials = expired(awaited(record.steps), self.parts.clock.now())
@@ -74,7 +82,7 @@ class Conversations:
         if self.is_late(record):
             return await self.expire(record, watch)
         if record.summary.resting:
-            return run_of(self.rebuilt(record))
+            return self.run_of(record)
         if not await self._is_abandoned(record):
             raise ConversationBusy(
                 f"Conversation {conversation_id}: another worker has it ({leases.told(record.summary.owner or '')}). "

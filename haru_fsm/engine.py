@@ -103,8 +103,8 @@ class Engine:
         person's approval, the run pauses (`run.waiting`). A message that comes in a pause is kept, and begins the next
         run when the paused one has ended.
 
-        `watch` is a plain function: it gets each step once that is durable, and pieces of text as they are written. What
-        it raises ends the call as a crash would.
+        `watch` is a plain function: it gets each step once that is durable, and pieces of text as they are written.
+        What it raises ends the call as a crash would.
 
         Raises SettingsError (an empty or too long message), UnknownCustomer, UnknownConversation (it is another
         customer's), ConversationBusy (a run is going on, or waits for a ticket desk that is down), ConversationMoved
@@ -262,7 +262,7 @@ class Engine:
             message = received(question).model_copy(update={"definition": definition})
             conversation = self.app.workflow.advance(conversation, message)
         await self.store.append(conversation, expected_seq=0, owner=None, over=None, lease_s=0)
-        return run_of(conversation)
+        return run_of(conversation, self.app.notices)
 
     # -- inside
 

@@ -67,6 +67,7 @@ async def equipped(
         clock=parts.clock,
         limits=parts.app.limits,
         system_prompt=parts.app.system_prompt,
+        notices=parts.app.notices,
         rehearsal=conversation.rehearsal,
         rehearsed=before,
         on_text=on_text,

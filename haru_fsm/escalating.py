@@ -7,7 +7,7 @@ from typing import Protocol
 
 from haru_fsm.conversation import Conversation, Ticket, TicketOpened
 from haru_fsm.services import Services
-from haru_fsm.tickets import draft, notice
+from haru_fsm.tickets import draft
 
 
 class Words(Protocol):
@@ -17,18 +17,19 @@ class Words(Protocol):
 
 
 def hand_over(
-    conversation: Conversation, services: Services, *, category: str, urgency: str, words: Words = notice
+    conversation: Conversation, services: Services, *, category: str, urgency: str, words: Words | None = None
 ) -> TicketOpened | Awaitable[TicketOpened]:
     """Open a ticket with the question, what was tried and found, and why it stopped; or add to the open one.
 
     With the store's own desk this touches nothing outside, so ticket, step and state change are committed together. A
-    desk elsewhere is waited for. Where the `words` do not name the ticket's number, it is put behind them. Raises
-    DeskUnavailable where the desk goes on failing.
+    desk elsewhere is waited for. `words` are what the customer reads, by default the app's notices; where they do not
+    name the ticket's number, it is put behind them. Raises DeskUnavailable where the desk goes on failing.
     """
     wanted = draft(
         conversation, category=category, urgency=urgency, at=services.clock.now(), rehearsal=services.rehearsal
     )
     filed = services.open_ticket(wanted)
+    words = words or services.notices.ticket
     return _opened(wanted, filed, words) if isinstance(filed, Ticket) else _when_filed(wanted, filed, words)
 
 

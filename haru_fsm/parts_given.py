@@ -14,6 +14,7 @@ from pathlib import Path
 from haru_fsm.errors import AppError, SettingsError
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow
+from haru_fsm.notices import Notices
 
 MADE_BY: Mapping[str, str] = {
     "app": "Give what load_app({name!r}) makes",
@@ -45,7 +46,7 @@ def refuse_strangers(*, model: object, desk: object) -> None:
         raise AppError(f"The desk {desk!r:.80} has no `open(ticket)`, which files a ticket and returns it.")
 
 
-def refuse_no_app(workflow: object, make_tools: object, limits: object) -> None:
+def refuse_no_app(workflow: object, make_tools: object, limits: object, notices: object) -> None:
     """Raises AppError where these make no app."""
     if not isinstance(workflow, Workflow):
         raise AppError(f"An app cannot be made: its workflow is a {_kind(workflow)}. Give Workflow(rows, work=...).")
@@ -55,6 +56,8 @@ def refuse_no_app(workflow: object, make_tools: object, limits: object) -> None:
             "Give a function that takes the session and returns the tools, for they belong to one customer."
         )
     refuse_no_limits(limits)
+    if not isinstance(notices, Notices):
+        raise AppError(f"An app cannot be made: its notices are a {_kind(notices)}. Give Notices(...).")
 
 
 def refuse_no_limits(limits: object) -> None:

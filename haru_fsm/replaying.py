@@ -241,6 +241,7 @@ class _Again:
                 clock=self._clock,
                 limits=self._app.limits,
                 system_prompt=self._app.system_prompt,
+                notices=self._app.notices,
                 rehearsal=conversation.rehearsal,
             )
         return self._services

@@ -26,10 +26,8 @@ from haru_fsm.conversation import (
     content_text,
     executed,
 )
-from haru_fsm.tickets import HELD_NOTICE, HOLDING_NOTICE, WAITING_NOTICE, WORKING_NOTICE, ticket_key
-
-_ON_THE_WAY = {WAITING_NOTICE: "waiting", HOLDING_NOTICE: "holding", WORKING_NOTICE: "working"}
-"""What a reply is called that tells of no ending yet."""
+from haru_fsm.notices import Notices
+from haru_fsm.tickets import ticket_key
 
 
 class Run(Frozen):
@@ -58,7 +56,7 @@ class Run(Frozen):
     """The calls that wait for a person's approval; the run goes on when they are decided."""
 
 
-def run_of(conversation: Conversation, number: int | None = None) -> Run:
+def run_of(conversation: Conversation, notices: Notices, number: int | None = None) -> Run:
     """The run of this number, as it answered its message; by default the last one, with what a person said since."""
     wanted = conversation.run if number is None else number
     steps = [step for step in conversation.steps if step.run == wanted]
@@ -70,11 +68,9 @@ def run_of(conversation: Conversation, number: int | None = None) -> Run:
         usage = usage + event.usage
     last = steps[-1]
     waiting = awaited(steps)
-    replies = [step.event.reply for step in steps if isinstance(step.event, TicketClosed)]
-    answer = replies[-1] if replies else WAITING_NOTICE if waiting else _answer(steps)
     finished = last.rests and not last.pauses
     run_id = ticket_key(conversation.conversation_id, wanted)
-    reply = f"reply/{len(replies)}" if replies else "reply" if finished else _ON_THE_WAY.get(answer, "reply")
+    reply, answer = _told(steps, notices, waits=bool(waiting), finished=finished)
     return Run(
         run_id=run_id,
         conversation_id=conversation.conversation_id,
@@ -92,15 +88,15 @@ def run_of(conversation: Conversation, number: int | None = None) -> Run:
     )
 
 
-def kept(conversation: Conversation, message_id: str | None = None) -> Run:
+def kept(conversation: Conversation, notices: Notices, message_id: str | None = None) -> Run:
     """The run that waits, as whoever wrote in its pause sees it: with a notice that their message is kept.
 
     `message_id` says whose; by default it is the last message.
     """
     held = [step for step in conversation.steps if isinstance(step.event, MessageHeld)]
     mine = next((step for step in held if message_id is not None and _id_of(step) == message_id), held[-1])
-    run = run_of(conversation)
-    return run.model_copy(update={"answer": HELD_NOTICE, "reply_id": f"{run.run_id}/kept-{mine.seq}"})
+    run = run_of(conversation, notices)
+    return run.model_copy(update={"answer": notices.held, "reply_id": f"{run.run_id}/kept-{mine.seq}"})
 
 
 def _id_of(step: Step) -> str | None:
@@ -115,16 +111,24 @@ def _ticket(steps: list[Step]) -> Ticket | None:
     return None
 
 
-def _answer(steps: list[Step]) -> str:
+def _told(steps: list[Step], notices: Notices, *, waits: bool, finished: bool) -> tuple[str, str]:
+    """What the reply that stands is called, and what the customer reads."""
+    replies = [step.event.reply for step in steps if isinstance(step.event, TicketClosed)]
+    if replies:
+        return f"reply/{len(replies)}", replies[-1]
+    if waits:
+        return "waiting", notices.waiting
     for step in reversed(steps):
         if isinstance(step.event, TicketOpened):
-            return step.event.notice
+            return "reply", step.event.notice
         if isinstance(step.event, ModelAnswered) and step.rests:
-            return step.event.text
+            return "reply", step.event.text
         if isinstance(step.event, HistoryAdopted):
-            return _said_last(step.event)
+            return "reply", _said_last(step.event)
     on_its_way = stopped_by(steps) is None and not steps[-1].rests
-    return WORKING_NOTICE if on_its_way else HOLDING_NOTICE
+    if on_its_way:
+        return "working", notices.working
+    return "reply" if finished else "holding", notices.holding
 
 
 def _said_last(adopted: HistoryAdopted) -> str:

@@ -27,6 +27,7 @@ from haru_fsm.foreign import in_words
 from haru_fsm.ledger import Ledger
 from haru_fsm.limits import Limits
 from haru_fsm.models import Model, ModelRequest
+from haru_fsm.notices import KOREAN, Notices
 from haru_fsm.progress import Progress
 from haru_fsm.stores import LedgerEntry
 from haru_fsm.tickets import StoreDesk, ticket_key
@@ -48,6 +49,7 @@ class Services:
     clock: Clock
     limits: Limits
     system_prompt: str = ""
+    notices: Notices = KOREAN
     rehearsal: bool = False
     """A fork that must not act: effects are answered from `rehearsed` (its parent's ledger), or refused."""
     rehearsed: tuple[LedgerEntry, ...] = ()

@@ -1,4 +1,4 @@
-"""Tickets: cases for a person. They are drafted and numbered here, and so is the notice that tells their number.
+"""Tickets: cases for a person. They are drafted and numbered here.
 
 The engine's own desk is the store: the event `ticket_opened` *is* the filing, committed together with the step that
 led to it. A desk elsewhere is called before that event; it is handed a ticket with a key and must file one ticket per
@@ -178,39 +178,3 @@ def draft(conversation: Conversation, *, category: str, urgency: str, at: float,
         created_at=at,
         rehearsal=rehearsal,
     )
-
-
-# --------------------------------------------------------------------------- what the customer reads
-
-
-def notice(ticket: Ticket, *, added: bool = False) -> str:
-    """The engine's own words to the customer when a person takes over. Never written by a model."""
-    if added:
-        return (
-            f"남겨 주신 내용을 이미 접수된 상담(접수 번호 {ticket.ticket_id})에 추가했습니다. "
-            "담당자가 확인한 뒤 답변드리겠습니다."
-        )
-    return (
-        "죄송합니다. 바로 해결해 드리지 못해 상담 담당자에게 전달했습니다. "
-        f"접수 번호는 {ticket.ticket_id}입니다. 담당자가 확인한 뒤 답변드리겠습니다."
-    )
-
-
-HOLDING_NOTICE = (
-    "죄송합니다. 바로 해결해 드리지 못해 상담 담당자에게 전달하고 있습니다. "
-    "접수가 끝나는 대로 접수 번호를 알려 드리겠습니다."
-)
-"""What the customer reads while a desk is out of reach: it names no number, because there is none yet."""
-
-WORKING_NOTICE = "문의하신 내용을 확인하고 있습니다. 확인이 끝나는 대로 답변드리겠습니다."
-"""What the customer reads of a run that is still to be carried on: no person has it, and no number is due."""
-
-WAITING_NOTICE = (
-    "요청하신 내용은 담당자의 승인이 필요해 확인하고 있습니다. 승인 여부가 정해지는 대로 이어서 안내해 드리겠습니다."
-)
-"""What the customer reads when a run pauses for a person's approval."""
-HELD_NOTICE = (
-    "앞서 요청하신 내용을 담당자가 확인하고 있습니다. 방금 보내신 메시지는 잘 받아 두었으며, "
-    "그 일이 끝나는 대로 이어서 답변드리겠습니다."
-)
-"""What the customer reads who writes in such a pause: the message is kept, and answered when the pause is over."""

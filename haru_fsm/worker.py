@@ -157,7 +157,7 @@ class Worker:
             raise
         finally:
             leases.give_back(self._owner)
-        return run_of(self._ended or self._conversation)
+        return run_of(self._ended or self._conversation, self._parts.app.notices)
 
     async def _let_go(self) -> None:
         """Whatever went wrong, the next worker need not wait for this one's lease to run out."""

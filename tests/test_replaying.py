@@ -34,12 +34,13 @@ from haru_fsm.machine import CHANGED
 from haru_fsm.models import ModelRequest
 from haru_fsm.models.cassette import CassetteModel, Recorder
 from haru_fsm.models.scripted import Line, ScriptedModel, answer, calls
+from haru_fsm.notices import KOREAN
 from haru_fsm.replaying import Replay, replay
 from haru_fsm.services import Services
 from haru_fsm.stores import Outcome, Record
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing.strict import check_contents
-from haru_fsm.tickets import StoreDesk, draft, notice
+from haru_fsm.tickets import StoreDesk, draft
 from tests.engine.shopless import Tools, broken, engine, not_done
 
 
@@ -209,7 +210,7 @@ async def _think(conversation: Any, services: Any) -> ModelAnswered | ToolsReque
 
 def _hand_over(conversation: Any, services: Any) -> TicketOpened:
     ticket = draft(conversation, category="other", urgency="normal", at=services.clock.now())
-    return TicketOpened(ticket=ticket, notice=notice(ticket))
+    return TicketOpened(ticket=ticket, notice=KOREAN.ticket(ticket))
 
 
 def _another(**limits: Any) -> App:
@@ -414,7 +415,7 @@ async def test_a_ticket_that_says_something_else() -> None:
 
     def elsewhere(conversation: Any, services: Any) -> TicketOpened:
         wanted = draft(conversation, category="배송", urgency="보통", at=services.clock.now())
-        return TicketOpened(ticket=wanted, notice=notice(wanted))
+        return TicketOpened(ticket=wanted, notice=KOREAN.ticket(wanted))
 
     found = difference(
         dataclasses.replace(now, workflow=_with(now, list(now.workflow.rows), {"ESCALATE_TICKET": elsewhere})), record

@@ -33,7 +33,8 @@ from haru_fsm.conversation import (
     last_request,
 )
 from haru_fsm.models.scripted import answer, calls
-from haru_fsm.tickets import mint, notice, ticket_key
+from haru_fsm.notices import KOREAN
+from haru_fsm.tickets import mint, ticket_key
 
 Alphabet = Mapping[type[Event], Sequence[Event]]
 """The events that are the same at every place, by their type."""
@@ -129,4 +130,4 @@ def _opened(conversation_id: str, customer_id: str, run: int) -> TicketOpened:
         urgency="보통",
         summary="",
     )
-    return TicketOpened(ticket=ticket, notice=notice(ticket))
+    return TicketOpened(ticket=ticket, notice=KOREAN.ticket(ticket))

@@ -34,9 +34,10 @@ async def act(conversation, services) -> ToolsExecuted:
     return ToolsExecuted(results=await services.run_calls(conversation, seq, request.calls))
 
 def escalate(conversation, services) -> TicketOpened:
-    from haru_fsm.tickets import draft, notice
+    from haru_fsm.notices import KOREAN
+    from haru_fsm.tickets import draft
     ticket = draft(conversation, category="other", urgency="normal", at=services.clock.now())
-    return TicketOpened(ticket=ticket, notice=notice(ticket))
+    return TicketOpened(ticket=ticket, notice=KOREAN.ticket(ticket))
 
 def workflow(limits):
     return Workflow(

@@ -20,9 +20,10 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.guards import StepBudget
 from haru_fsm.models import Model
+from haru_fsm.notices import KOREAN
 from haru_fsm.services import Services
 from haru_fsm.stores import Store
-from haru_fsm.tickets import draft, notice
+from haru_fsm.tickets import draft
 
 
 class ParcelWeighed(Event):
@@ -48,7 +49,7 @@ async def act(conversation: Conversation, services: Services) -> ToolsExecuted:
 
 def escalate(conversation: Conversation, services: Services) -> TicketOpened:
     ticket = draft(conversation, category="기타", urgency="보통", at=services.clock.now())
-    return TicketOpened(ticket=ticket, notice=notice(ticket))
+    return TicketOpened(ticket=ticket, notice=KOREAN.ticket(ticket))
 
 
 BASIC = (

@@ -9,8 +9,8 @@ import pytest
 from haru_fsm.conversation import HistoryAdopted, MessageReceived
 from haru_fsm.errors import ConversationMoved, SettingsError
 from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.notices import KOREAN
 from haru_fsm.testing.strict import check_contents
-from haru_fsm.tickets import WORKING_NOTICE
 from tests.engine.shopless import engine, record_of
 
 HELLO = {"role": "user", "parts": [{"text": "안녕하세요"}]}
@@ -42,7 +42,7 @@ async def test_a_history_that_rests_has_been_answered_by_its_last_turn(last: Any
 async def test_a_question_that_is_still_to_be_answered_promises_no_number() -> None:
     async with engine(ScriptedModel(["네."])) as haru:
         run = await haru.adopt([HELLO], customer_id="C1")
-        assert (run.finished, run.answer) == (False, WORKING_NOTICE)
+        assert (run.finished, run.answer) == (False, KOREAN.working)
         assert (await haru.resume(run.conversation_id)).answer == "네."
 
 

@@ -23,12 +23,12 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.errors import ConversationBusy, StoreError, ToolError, UnknownCall
 from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.notices import KOREAN
 from haru_fsm.services import Services
 from haru_fsm.stores import Store
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.strict import check_contents
-from haru_fsm.tickets import HELD_NOTICE, WAITING_NOTICE
 from tests.engine.shopless import Tools, Where, broken, engine, record_of
 
 
@@ -69,7 +69,7 @@ async def test_what_was_approved_runs_once_and_the_run_goes_on(store: Store) -> 
     tools, model = Counter(), ScriptedModel([wipe("A"), "지웠습니다."])
     async with engine(model, tools=tools, store=store) as haru:
         paused = await haru.ask("A 지워 주세요", customer_id="C1", message_id="m1")
-        assert (paused.finished, paused.state, paused.answer) == (False, "EXECUTE_TOOLS", WAITING_NOTICE)
+        assert (paused.finished, paused.state, paused.answer) == (False, "EXECUTE_TOOLS", KOREAN.waiting)
         [asked] = paused.waiting
         assert (asked.call, asked.tool, asked.args) == ("2.0", "wipe", {"what": "A"})
         assert not tools.runs
@@ -199,7 +199,7 @@ async def test_a_message_in_a_pause_is_kept_and_begins_the_next_run(store: Store
         paused = await haru.ask("A 지워 주세요", customer_id="C1", message_id="m1")
         where = Where(customer_id="C1", conversation_id=paused.conversation_id)
         kept = await haru.ask("그리고요?", **where, message_id="m2")
-        assert (kept.answer, kept.waiting, kept.run_id) == (HELD_NOTICE, paused.waiting, paused.run_id)
+        assert (kept.answer, kept.waiting, kept.run_id) == (KOREAN.held, paused.waiting, paused.run_id)
         also = await haru.ask("하나 더요", **where, message_id="m3")
         assert await haru.ask("그리고요?", **where, message_id="m2") == kept
         assert len({paused.reply_id, kept.reply_id, also.reply_id}) == 3
@@ -251,7 +251,7 @@ async def test_a_message_that_meets_a_decision_is_kept_or_begins_the_next_run(
         await haru.ask("지워 주세요", **where)
         store.before = lambda: haru.deny("c-1", "2.0")
         run = await haru.ask("그리고요?", **where, message_id=message_id)
-        assert run.answer == ("둘째 답" if calls == "A" else HELD_NOTICE)
+        assert run.answer == ("둘째 답" if calls == "A" else KOREAN.held)
 
 
 @pytest.mark.parametrize("more", [(), ("하나 더요",)])
@@ -266,7 +266,7 @@ async def test_a_message_that_was_kept_though_the_store_said_otherwise_is_kept_o
                 await haru.ask(text, **where)
 
         store.fails, store.after = True, meanwhile
-        assert (await haru.ask("그리고요?", **where)).answer == HELD_NOTICE
+        assert (await haru.ask("그리고요?", **where)).answer == KOREAN.held
         steps = (await record_of(haru, "c-1")).steps
         held = [step.event.text for step in steps if isinstance(step.event, MessageHeld)]
         assert held == ["그리고요?", *more]

@@ -31,13 +31,13 @@ from haru_fsm.conversation import (
 from haru_fsm.diagram import mermaid
 from haru_fsm.errors import ConversationBusy, ConversationMoved, NoTransition, UnknownCustomer, WorkflowError
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
+from haru_fsm.notices import KOREAN
 from haru_fsm.replaying import replay
 from haru_fsm.runs import Run
 from haru_fsm.services import Services
 from haru_fsm.stores import Started, Store
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
-from haru_fsm.tickets import HELD_NOTICE
 from haru_fsm.transfer import export, import_lines, verify
 from tests.engine.changing import (
     BASIC,
@@ -496,7 +496,7 @@ async def test_a_kept_message_that_has_no_place_to_begin_holds_back_no_ending() 
     assert ended.finished
     assert await later.resume(paused.conversation_id) == ended
     again = await later.ask("여보세요?", **where, message_id="m2")
-    assert (again.answer, again.reply_id) == (HELD_NOTICE, kept.reply_id)
+    assert (again.answer, again.reply_id) == (KOREAN.held, kept.reply_id)
     closed = await later.close_ticket(ended.ticket.ticket_id, "처리했습니다.")
     assert closed.answer == "처리했습니다."
     assert (await later.ask("여보세요?", **where, message_id="m2")).answer == "네."
@@ -510,7 +510,7 @@ async def test_a_kept_message_waits_for_the_person_also_where_the_state_of_the_p
     async with asyncio.timeout(30):
         kept = await later.ask("여보세요?", **where, message_id="m2")
         assert await later.ask("여보세요?", **where, message_id="m2") == kept
-    assert kept.answer == HELD_NOTICE
+    assert kept.answer == KOREAN.held
 
 
 async def test_a_message_that_was_kept_by_another_table_begins_when_it_is_sent_again() -> None:

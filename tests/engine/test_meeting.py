@@ -24,9 +24,9 @@ from haru_fsm.errors import (
 from haru_fsm.ids import conversation_id_for
 from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.notices import KOREAN
 from haru_fsm.stores import Outcome
 from haru_fsm.stores.memory import MemoryStore
-from haru_fsm.tickets import notice
 from tests.engine.shopless import Tools, Where, broken, engine, record_of
 
 OURS = Where(customer_id="C1", conversation_id="c-1")
@@ -273,8 +273,8 @@ async def test_the_same_trouble_again_is_told_as_added_to_the_ticket() -> None:
     async with engine(ScriptedModel([])) as haru:
         first, second = [await haru.ask("도와주세요", **OURS) for _ in range(2)]
         assert first.ticket is not None
-        assert first.answer == notice(first.ticket)
-        assert second.answer == notice(first.ticket, added=True)
+        assert first.answer == KOREAN.ticket(first.ticket)
+        assert second.answer == KOREAN.ticket(first.ticket, added=True)
 
 
 @pytest.mark.parametrize("pair", SAME_ID, ids=["of two customers", "of one customer"])

@@ -19,13 +19,14 @@ from haru_fsm.conversation import Conversation, Event, Ticket, TicketClosed, Tic
 from haru_fsm.errors import ConversationBusy, ConversationMoved, UnknownTicket
 from haru_fsm.escalating import hand_over
 from haru_fsm.models.scripted import ScriptedModel
+from haru_fsm.notices import KOREAN
 from haru_fsm.runs import Run
 from haru_fsm.services import Services
 from haru_fsm.session import Session
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.local_http import Answer, Fault, LocalServer, Request
-from haru_fsm.tickets import HELD_NOTICE, HOLDING_NOTICE, TicketDesk, notice
+from haru_fsm.tickets import TicketDesk
 from tests.engine.shopless import Tools, Where, bare, engine
 
 FILE = [("create_ticket", {"summary": "환불을 원함"})]
@@ -267,7 +268,7 @@ async def test_while_the_desk_is_down_no_number_is_told_and_the_next_process_ask
     with LocalServer(office.answer) as server:
         haru = desked([], desk=HttpDesk(server.base_url))
         waiting = await haru.ask("도와주세요", customer_id="C1")
-        assert (waiting.finished, waiting.ticket, waiting.answer) == (False, None, HOLDING_NOTICE)
+        assert (waiting.finished, waiting.ticket, waiting.answer) == (False, None, KOREAN.holding)
         run = await haru.resume(waiting.conversation_id)
     assert run.ticket is not None
     assert run.ticket.ticket_id == "DESK-1"
@@ -293,7 +294,7 @@ async def test_while_the_desk_is_down_nobody_waits_for_it_and_who_comes_next_is_
     waiting = await haru.ask("하나", **where, message_id="m1")
     async with asyncio.timeout(30):
         again = await haru.ask("하나", **where, message_id="m1")
-        assert (again.finished, again.answer, again.run_id) == (False, HOLDING_NOTICE, waiting.run_id)
+        assert (again.finished, again.answer, again.run_id) == (False, KOREAN.holding, waiting.run_id)
         assert again.reply_id == waiting.reply_id
         with pytest.raises(ConversationBusy, match="ticket desk"):
             await haru.ask("둘", **where, message_id="m2")
@@ -343,10 +344,10 @@ async def test_a_message_that_is_kept_stays_so_while_the_desk_is_down() -> None:
     where = Where(customer_id="C1", conversation_id="c-1")
     await haru.ask("하나", **where, message_id="m1")
     kept = await haru.ask("둘", **where, message_id="m2")
-    assert (await haru.deny("c-1", "2.0")).answer == HOLDING_NOTICE
+    assert (await haru.deny("c-1", "2.0")).answer == KOREAN.holding
     async with asyncio.timeout(30):
         again = await haru.ask("둘", **where, message_id="m2")
-        assert (again.answer, again.reply_id) == (HELD_NOTICE, kept.reply_id)
+        assert (again.answer, again.reply_id) == (KOREAN.held, kept.reply_id)
         desk.there = True
         assert (await haru.ask("둘", **where, message_id="m2")).run_id == "c-1/2"
 
@@ -362,7 +363,7 @@ async def test_a_new_ticket_is_told_as_new_whatever_the_desk_makes_of_its_summar
     haru = desked([], desk=Brief())
     run = await haru.ask("도와주세요", customer_id="C1")
     (stored,) = await haru.store.tickets()
-    assert run.answer == notice(stored.ticket)
+    assert run.answer == KOREAN.ticket(stored.ticket)
     assert "도와주세요" in stored.ticket.summary
     assert stored.notes == ()
 
@@ -483,7 +484,7 @@ class Odd:
 async def test_an_answer_beside_the_point_is_no_ticket(answers: Callable[[Ticket], Any]) -> None:
     haru = desked([], desk=Odd(answers))
     run = await haru.ask("도와주세요", customer_id="C1")
-    assert (run.finished, run.ticket, run.answer) == (False, None, HOLDING_NOTICE)
+    assert (run.finished, run.ticket, run.answer) == (False, None, KOREAN.holding)
 
 
 async def test_an_asynchronous_desk_serves_a_plain_tool_and_is_refused_in_the_event_loop() -> None:

@@ -20,8 +20,8 @@ from haru_fsm.conversation import (
     executed,
 )
 from haru_fsm.errors import ConversationBusy, ConversationMoved, StoreError
+from haru_fsm.notices import KOREAN
 from haru_fsm.testing.strict import decode_signature
-from haru_fsm.tickets import HOLDING_NOTICE
 from tests.field.playing import CUSTOMER, Played
 
 Check = Callable[[Played], None]
@@ -435,7 +435,7 @@ def _f100(come: Played) -> None:
 
 def _f104(come: Played) -> None:
     if waiting := come.notes.get("waiting"):
-        assert (waiting.state, waiting.finished, waiting.answer) == ("ESCALATE_TICKET", False, HOLDING_NOTICE)
+        assert (waiting.state, waiting.finished, waiting.answer) == ("ESCALATE_TICKET", False, KOREAN.holding)
     (key,) = come.notes["desk"]
     assert key == come.last.run_id
     assert json.loads(come.notes["desk"][key])["ticket_id"] == come.tickets[0].ticket.ticket_id
