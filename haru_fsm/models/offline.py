@@ -13,11 +13,14 @@ tools give to tools that take them, and says what came of it. The same request a
     offline_parts      a question that is for several
     offline_plan       which calls come next
     offline_answer     what the customer reads
+    offline_phrases    the phrases of it, in two languages
+    offline_records    what tools gave, as customers read it
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from haru_fsm.conversation import JSON, ModelAnswered, ToolsRequested, Usage
 from haru_fsm.models import ModelOutcome, ModelRequest
@@ -25,6 +28,7 @@ from haru_fsm.models.gemini_signatures import unsigned
 from haru_fsm.models.offline_answer import answers, from_what_is_there
 from haru_fsm.models.offline_plan import Call, calls_of, plans
 from haru_fsm.models.offline_reading import read
+from haru_fsm.models.offline_tools import Tool
 from haru_fsm.models.tokens import estimate_tokens
 
 
@@ -37,9 +41,12 @@ class OfflineModel:
         """The next calls for the customer's latest question, or the answer to it. Its token counts are estimates,
         and cost nothing: `cost_usd` stays None."""
         situation = read(request.contents)
+        tools = [Tool(declaration) for declaration in request.declarations]
+        if not any(tool.wants_person for tool in tools):
+            situation = replace(situation, say=situation.say.without_person)
         if not request.tools_allowed:
             return self._answered(from_what_is_there(situation), request)
-        planned = plans(situation, request.declarations)
+        planned = plans(situation, tools)
         if calls := calls_of(planned):
             return self._requested(calls, request)
         return self._answered(answers(planned), request)

@@ -13,7 +13,7 @@ from typing import Any
 
 from haru_fsm.conversation import JSON
 from haru_fsm.models.offline_reading import Situation
-from haru_fsm.models.offline_words import NEUTRAL, UNCOMMITTED, folded, heard, in_korean, says, words_of_name
+from haru_fsm.models.offline_words import GENERAL, NEUTRAL, UNCOMMITTED, folded, heard, in_korean, says, words_of_name
 
 _ID_ENDING = re.compile(r"id|no|number|num|code")
 _SEARCH = re.compile(r"query|question|q|keywords?|search|terms?")
@@ -88,7 +88,8 @@ class Parameter:
             return max(said, key=len)
         if not self.required:
             return None
-        alike = [choice for choice in self.choices if heard(choice) & heard(question) or _same_word(choice, question)]
+        spoken = heard(question) - GENERAL
+        alike = [choice for choice in self.choices if heard(choice) & spoken or _same_word(choice, question)]
         neutral = [choice for choice in self.choices if NEUTRAL.fullmatch(choice.strip())]
         return next(iter(alike + neutral), None)
 
@@ -129,9 +130,10 @@ def address_in(question: str) -> str | None:
 
 
 def _same_word(choice: str, question: str) -> bool:
-    """Whether the question has a word of a value that has several."""
+    """Whether the question has a telling word of a value that has several: 변심 of 단순 변심, not 상품 of 상품 불량."""
     plain = folded(question)
-    return any(len(word) > 1 and folded(word) in plain for word in choice.split())
+    telling = (word for word in choice.split() if len(word) > 1 and not heard(word) & GENERAL)
+    return any(folded(word) in plain for word in telling)
 
 
 def _looked_up(schema: Any, root: JSON, depth: int = 0) -> JSON:

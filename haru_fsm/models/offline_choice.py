@@ -21,7 +21,7 @@ from haru_fsm.models.offline_sentences import (
     WISHES,
 )
 from haru_fsm.models.offline_tools import Tool
-from haru_fsm.models.offline_words import ACTS, FIELDS, GENERAL, POLICY, heard, states
+from haru_fsm.models.offline_words import ACTS, EVERYDAY, FIELDS, GENERAL, POLICY, heard, states
 
 _ENOUGH = 1.0
 """Score from which a tool is taken to be able to answer."""
@@ -120,7 +120,8 @@ def _rarity(concept: str, tools: Sequence[Tool]) -> float:
 def _words_alike(question: str, tool: Tool) -> Iterator[str]:
     """Plain words of the question that the tool has too: for things that no concept names."""
     for word in set(re.findall(r"[가-힣]{2,}|[a-z]{4,}", question.lower())):
-        stem = word[: max(2, len(word) - 2)]  # without the particle that may have grown onto it
-        everyday = heard(word) or ASKS.search(word) or WISHES.search(word)
+        # Without the particle, or the plural, that may have grown onto it.
+        stem = word.rstrip("s") if word.isascii() else word[: max(2, len(word) - 2)]
+        everyday = heard(word) or EVERYDAY.fullmatch(word) or ASKS.search(word) or WISHES.search(word)
         if not everyday and any(other.startswith(stem) for other in tool.plain_words):
             yield word

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from haru_fsm.conversation import JSON
-from haru_fsm.models import Declaration
 from haru_fsm.models.offline_arguments import Parameter
 from haru_fsm.models.offline_parts import parts
 from haru_fsm.models.offline_reading import Seen, Situation, matching, states_of
@@ -52,9 +51,8 @@ class Plan:
     """The goal only looks: a wish for an act is not fulfilled by it."""
 
 
-def plans(situation: Situation, declarations: Sequence[Declaration]) -> list[tuple[Situation, Plan]]:
+def plans(situation: Situation, tools: Sequence[Tool]) -> list[tuple[Situation, Plan]]:
     """The next thing to do for each part of this question: nothing, where no tool fits."""
-    tools = [Tool(declaration) for declaration in declarations]
     todo = [(part, replace(_towards(part, goal, tools), looks=not goal.acts)) for part, goal in parts(situation, tools)]
     return todo or [(situation, Plan())]
 

@@ -12,17 +12,15 @@ from typing import Any
 
 from haru_fsm.conversation import JSON
 from haru_fsm.json_safe import safe_text
+from haru_fsm.models.offline_phrases import ASKS_BACK, ENGLISH, KOREAN, OFFERS_PERSON, WANTS_PERSON, Phrases
 from haru_fsm.models.offline_sentences import AGREES, ASKS, ELLIPSIS, ENOUGH, POINTS_BACK
 from haru_fsm.models.offline_words import GENERAL, heard, says, state_named, states
 
 READ_CHARS = 4_000
 """Characters of a message that are read: its two ends, where a longer one says what it wants."""
-ASKS_BACK = "주시겠어요?"
-"""How the planner's own questions end. What the customer says next completes the question before."""
-OFFERS_PERSON = "상담원에게 연결해 드릴까요?"
-WANTS_PERSON = "상담원 연결해 주세요."
 
 _LETTERED_ID = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{1,8}[-_]?\d[A-Za-z0-9_-]{2,}")
+_LATIN_WORD, _HANGUL = re.compile("[A-Za-z]{2,}"), re.compile("[ㄱ-ㅎㅏ-ㅣ가-힣]")
 _LONG_NUMBER = re.compile(r"(?<![\w,.-])\d{6,}(?![\w,])")
 _AMOUNT = re.compile(r"(?<![\w-])(\d[\d,]*)\s*(만|천)?\s*(원)?(?![A-Za-z0-9-])")
 _FACTORS = {"만": 10_000, "천": 1_000, None: 1, "": 1}
@@ -68,6 +66,8 @@ class Situation:
     before: tuple[Seen, ...] = ()
     context: str = ""
     """The whole message, where `question` is one part of it."""
+    say: Phrases = KOREAN
+    """What the planner says of itself, in the customer's language."""
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -103,7 +103,20 @@ def read(contents: Sequence[JSON]) -> Situation:
     turns = [_Turn(content) for content in contents if isinstance(content, dict)]
     asked = max((i for i, turn in enumerate(turns) if turn.is_message), default=-1)
     question = _whole_question(turns[: asked + 1])
-    return Situation(question, tuple(_calls(turns[asked + 1 :])), tuple(_calls(turns[: asked + 1])))
+    seen, before = tuple(_calls(turns[asked + 1 :])), tuple(_calls(turns[: asked + 1]))
+    said = [turn.text for turn in reversed(turns) if turn.is_message]
+    return Situation(question, seen, before, say=ENGLISH if _in_english(said) else KOREAN)
+
+
+def _in_english(said: Sequence[str]) -> bool:
+    """Whether a customer who has said this, the last thing first, writes English. A number or an "ok" says nothing."""
+    for text in said:
+        words = _LATIN_WORD.findall(_LETTERED_ID.sub(" ", text))
+        if _HANGUL.search(text):
+            return False
+        if len(words) > 1:
+            return True
+    return any(_LATIN_WORD.search(_LETTERED_ID.sub(" ", text)) for text in said)
 
 
 def matching(records: Sequence[JSON], question: str) -> list[JSON]:
@@ -162,7 +175,7 @@ def _whole_question(turns: Sequence[_Turn]) -> str:
         if reply.role != "model" or not message.is_message:
             break
         if reply.text.endswith(OFFERS_PERSON) and AGREES.search(texts[0]):
-            return _ends(f"{message.text}\n{WANTS_PERSON}")
+            return _ends(f"{message.text}\n{WANTS_PERSON[reply.text.endswith(OFFERS_PERSON[1])]}")
         answers = reply.text.endswith(ASKS_BACK) and not (ASKS.search(texts[0]) or ENOUGH.search(texts[0]))
         if not (answers or _goes_on(texts[0])):
             break  # not asked, or not answered: it is a question of its own

@@ -74,6 +74,14 @@ ACTS = frozenset({"cancel", "return", "exchange", "change", "refund"})
 STATE = "state: "
 """How the names of concepts begin that say which state something is in."""
 
+EVERYDAY = re.compile(
+    r"about|after|also|been|before|between|both|could|does|done|each|else|ever|every|find|from|gets|gives?|goes|good|have|"
+    r"here|hers|into|just|kind|know|like|long|look|made|make|many|more|most|much|need|only|other|over|same|should|some|"
+    r"such|take|than|thanks?|that|their|them|then|there|these|they|things?|this|those|time|today|until|very|want|was|"
+    r"well|were|what|when|where|which|while|will|with|without|would|yours?"
+)
+"""English words that any two texts may share."""
+
 READING_VERB = re.compile(
     r"get|search|list|find|show|track|look|lookup|check|read|fetch|query|view|browse|describe|count"
 )

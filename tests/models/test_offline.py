@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +18,7 @@ from haru_fsm.conversation import JSON, ModelAnswered, ToolsRequested
 from haru_fsm.limits import Limits
 from haru_fsm.models import Declaration, ModelRequest
 from haru_fsm.models.offline import OfflineModel
-from haru_fsm.models.offline_answer import (
-    CANNOT,
-    FAREWELL,
-    GREETING,
-    HERE,
-    MORE,
-    NO_MATTER,
-    NO_TOOLS,
-    NOTHING,
-    PARTLY,
-    SORRY,
-    UNCLEAR,
-    WELCOME,
-    WHO,
-)
+from haru_fsm.models.offline_phrases import ENGLISH, KOREAN, OFFERS_PERSON, Phrases
 from haru_fsm.testing.strict import check_contents
 from haru_fsm.toolbox import Prepared, Toolbox
 from tests.shop.opening import DATA, a_session, a_shop
@@ -295,7 +281,6 @@ async def test_a_rule_is_told_together_with_the_thing_that_is_named(
         ),
         ("쿠폰이랑 배송 조회 둘 다 해주세요", {LIST[0], "track_parcel", "get_coupons"}, ["VIP 생일", "대전메가허브"]),
         ("배송이랑 환불 둘 다 알려주세요", {LIST[0], "track_parcel", REFUND}, ["대전메가허브", "환불완료"]),
-        ("Where is my order and do you have coupons?", {LIST[0], "track_parcel", "get_coupons"}, ["VIP 생일"]),
         ("이어폰 언제 와요? 환불은 언제 돼요?", {LIST[0], STATUS, REFUND}, ["2026-07-28", "환불 내역이 없습니다"]),
     ],
 )
@@ -305,6 +290,13 @@ async def test_several_things_at_once(talk: Talk, question: str, names: set[str]
     assert [part for part in parts if part not in answer] == []
     assert answer.count("확인한 내용을 정리해 드립니다.") == 1
     assert_said_well(answer, talk.observed)
+
+
+async def test_several_things_at_once_in_english(talk: Talk) -> None:
+    answer = await talk.say("Where is my order and do you have coupons?")
+    assert {name for name, _ in talk.calls} == {LIST[0], "track_parcel", "get_coupons"}
+    assert "VIP 생일" in answer
+    assert answer.count(ENGLISH.found) == 1
 
 
 async def test_the_mark_between_two_questions_belongs_to_none(talk: Talk) -> None:
@@ -351,7 +343,7 @@ async def test_an_act_and_a_question_beside_it(talk: Talk, question: str, calls:
         ("결제 금액 얼마였어요?", ["59,000원"]),
         ("최근에 뭐 샀어요?", ["무선 블루투스 이어폰"]),
         ("잘못된 상품이 왔어요", ["[택배 분실·오배송]"]),
-        ("I'd like to return my order", ["주문번호를 알려 주시겠어요?"]),
+        ("I'd like to return my order", ["order id"]),
         ("친구 선물 추천해 주세요", ["선물 카드 세트"]),
     ],
 )
@@ -386,7 +378,6 @@ async def test_products(talk: Talk, question: str, name: str) -> None:
         "HR20260726017 취소해 주실 수 있나요?",
         "주문 HR20260726017 취소요",
         "실수로 샀어요. HR20260726017 취소할게요!",
-        "Please cancel order HR20260726017",
     ],
 )
 async def test_cancelling(talk: Talk, question: str) -> None:
@@ -444,6 +435,21 @@ async def test_a_return_needs_a_reason_that_was_given(talk: Talk) -> None:
     assert "- 배송 중 파손" in answer
     await talk.say("다른 상품이 왔어요")
     assert talk.calls == [("request_return", {"order_id": "HR20260719008", "reason": "오배송"})]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "HR20260719008 주문 반품할게요",
+        "HR20260719008 이 상품 반품해 주세요",
+        "배송받은 HR20260719008 반품 부탁드립니다",
+        "Please return order HR20260719008",
+    ],
+)
+async def test_a_word_for_the_order_itself_is_no_reason_to_return_it(talk: Talk, question: str) -> None:
+    answer = await talk.say(question)
+    assert talk.calls == []
+    assert "- 단순 변심\n- 상품 불량\n- 오배송\n- 배송 중 파손\n" in answer
 
 
 @pytest.mark.parametrize(
@@ -513,7 +519,7 @@ async def test_another_thing_means_the_question_before(talk: Talk) -> None:
     assert talk.calls == [COUPONS]
 
 
-@pytest.mark.parametrize(("text", "told"), [("감사합니다", WELCOME), ("아니요, 됐어요", NO_MATTER)])
+@pytest.mark.parametrize(("text", "told"), [("감사합니다", KOREAN.welcome), ("아니요, 됐어요", KOREAN.no_matter)])
 async def test_who_wants_no_more_is_not_asked_again(talk: Talk, text: str, told: str) -> None:
     assert (await talk.say("주문 취소해 주세요")).endswith("주문번호를 알려 주시겠어요?")
     assert await talk.say(text) == told
@@ -524,6 +530,77 @@ async def test_a_new_question_is_not_an_answer(talk: Talk) -> None:
     await talk.say("반품하고 싶어요")
     await talk.say("쿠폰 뭐 있어요?")
     assert talk.calls == [("get_coupons", {})]
+
+
+# --------------------------------------------------------------------------- in English
+
+
+async def test_who_writes_english_is_answered_in_english_with_the_data_as_it_is(talk: Talk) -> None:
+    assert await talk.say("When will HR20260725002 arrive?") == (
+        "This is what I found.\n- 무선 블루투스 이어폰\n  status: 배송중\n  expected on: 2026-07-28"
+    )
+    answer = await talk.say("Please cancel order HR20260726017")
+    assert talk.calls == [("cancel_order", {"order_id": "HR20260726017"})]
+    assert "refund won: 31,900 won" in answer
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("hello", ENGLISH.greeting),
+        ("Thank you!", ENGLISH.welcome),
+        ("no, thanks", ENGLISH.welcome),
+        ("Who are you?", ENGLISH.who),
+        ("goodbye", ENGLISH.farewell),
+        ("This is terrible!", ENGLISH.sorry),
+        ("Who is the president?", ENGLISH.cannot),
+    ],
+)
+async def test_small_talk_in_english(talk: Talk, said: str, told: str) -> None:
+    assert await talk.say(said) == told
+    assert talk.calls == []
+
+
+async def test_a_question_and_its_answer_are_read_together_in_english_too(talk: Talk) -> None:
+    answer = await talk.say("I'd like to return my order HR20260719008")
+    assert answer.startswith(ENGLISH.which)
+    assert answer.endswith("I need the reason. Could you tell me that, please?")
+    assert talk.calls == []
+    await talk.say("it is defective")
+    assert talk.calls == [("request_return", {"order_id": "HR20260719008", "reason": "상품 불량"})]
+
+
+async def test_who_agrees_to_an_offer_gets_a_person_in_english_too(talk: Talk) -> None:
+    assert (await talk.say("Who is the president?")).endswith("Shall I pass this on to a person?")
+    answer = await talk.say("yes")
+    assert [name for name, _ in talk.calls] == ["create_ticket"]
+    assert "ticket id: HT-" in answer
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "told"),
+    [
+        ("이어폰 언제 와요?", "ok", KOREAN.here),
+        ("Where is my parcel?", "고마워요", KOREAN.welcome),
+        ("이어폰 언제 와요?", "thank you very much", ENGLISH.welcome),
+        ("Where is my parcel?", "???", ENGLISH.unclear),
+        ("HR20260725002", "???", KOREAN.unclear),
+    ],
+)
+async def test_what_says_nothing_of_its_language_is_answered_in_the_one_before(
+    talk: Talk, before: str, said: str, told: str
+) -> None:
+    await talk.say(before)
+    assert await talk.say(said) == told
+
+
+@pytest.mark.parametrize("phrases", [KOREAN, ENGLISH])
+def test_where_nobody_can_be_brought_in_nobody_is_offered(phrases: Phrases) -> None:
+    texts = [text for field in fields(Phrases) if isinstance(text := getattr(phrases, field.name), str)]
+    spared = [text for field in fields(Phrases) if isinstance(text := getattr(phrases.without_person, field.name), str)]
+    assert sum(text.endswith(OFFERS_PERSON) for text in texts) == 6
+    assert not any(text.endswith(OFFERS_PERSON) for text in spared)
+    assert [text for text in texts if not text.endswith(OFFERS_PERSON)] == [text for text in spared if text in texts]
 
 
 # --------------------------------------------------------------------------- people, and what cannot be helped
@@ -558,13 +635,13 @@ async def test_a_case_goes_where_it_belongs(talk: Talk) -> None:
 @pytest.mark.parametrize(
     ("question", "told"),
     [
-        ("오늘 서울 날씨 어때요?", CANNOT),
-        ("로또 번호 알려 주세요", CANNOT),
-        ("대통령이 누구예요?", CANNOT),
-        ("ㅋㅋㅋ", UNCLEAR),
-        ("ㅁㄴㅇㄹ", UNCLEAR),
-        ("???", UNCLEAR),
-        ("짜증나네요", SORRY),
+        ("오늘 서울 날씨 어때요?", KOREAN.cannot),
+        ("로또 번호 알려 주세요", KOREAN.cannot),
+        ("대통령이 누구예요?", KOREAN.cannot),
+        ("ㅋㅋㅋ", KOREAN.unclear),
+        ("ㅁㄴㅇㄹ", KOREAN.unclear),
+        ("???", KOREAN.unclear),
+        ("짜증나네요", KOREAN.sorry),
     ],
 )
 async def test_what_no_tool_can_answer(talk: Talk, question: str, told: str) -> None:
@@ -577,18 +654,18 @@ async def test_what_no_tool_can_answer(talk: Talk, question: str, told: str) -> 
 
 async def test_no_thanks(talk: Talk) -> None:
     await talk.say("오늘 서울 날씨 어때요?")
-    assert await talk.say("아니요, 괜찮아요") == NO_MATTER
+    assert await talk.say("아니요, 괜찮아요") == KOREAN.no_matter
 
 
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("안녕하세요", GREETING),
-        ("감사합니다!", WELCOME),
-        ("네", HERE),
-        ("너 누구야?", WHO),
-        ("누구세요?", WHO),
-        ("안녕히 계세요", FAREWELL),
+        ("안녕하세요", KOREAN.greeting),
+        ("감사합니다!", KOREAN.welcome),
+        ("네", KOREAN.here),
+        ("너 누구야?", KOREAN.who),
+        ("누구세요?", KOREAN.who),
+        ("안녕히 계세요", KOREAN.farewell),
     ],
 )
 async def test_small_talk(talk: Talk, text: str, answer: str) -> None:
@@ -597,7 +674,7 @@ async def test_small_talk(talk: Talk, text: str, answer: str) -> None:
 
 async def test_an_act_that_no_tool_does(talk: Talk) -> None:
     talk.declarations = [each for each in talk.declarations if each.name in {LIST[0], STATUS}]
-    assert await talk.say("HR20260719008 교환해 주세요") == CANNOT
+    assert await talk.say("HR20260719008 교환해 주세요") == KOREAN.without_person.cannot
 
 
 @pytest.mark.parametrize("question", ["환불해 주세요", "교환하고 싶어요", "HR20260719008 교환해 주세요"])
@@ -623,7 +700,7 @@ async def test_an_error_is_told_honestly() -> None:
     answer = await talk.say("제 주문 송장번호 알려 주세요")
     assert talk.replies == [[("list_orders", {})]]
     assert "주문 시스템 점검 중입니다." in answer
-    assert "상담원" in answer
+    assert "상담원" not in answer, "nobody can be brought in here"
 
 
 async def test_an_unknown_number_is_not_repeated() -> None:
@@ -644,7 +721,7 @@ async def test_refused_calls_leave_what_was_found() -> None:
     talk = Talk(TWO, lambda name, args: told.get(args.get("order_id", ""), {"error": "점검 중"}) if args else LISTED)
     answer = await talk.say("배송중인 주문 송장번호 알려 주세요")
     assert "송장번호: 77" in answer
-    assert PARTLY in answer
+    assert KOREAN.partly in answer
     assert "점검 중" in answer
 
 
@@ -654,13 +731,16 @@ async def test_what_is_left_out_is_said() -> None:
     answer = await talk.say("제 주문 내역 전부 보여 주세요")
     assert "A-1010" in answer
     assert "A-1011" not in answer
-    assert answer.endswith(MORE)
+    assert answer.endswith(KOREAN.more)
 
 
 async def test_nothing_found() -> None:
-    assert await with_results(TWO, {"list_orders": {"result": []}}).say("제 주문 내역 보여 주세요") == NOTHING
+    assert (
+        await with_results(TWO, {"list_orders": {"result": []}}).say("제 주문 내역 보여 주세요")
+        == KOREAN.without_person.nothing
+    )
     talk = with_results(TWO, {"list_orders": LISTED})
-    assert await talk.say("취소된 주문 송장번호 알려 주세요") == NOTHING
+    assert await talk.say("취소된 주문 송장번호 알려 주세요") == KOREAN.without_person.nothing
 
 
 async def test_without_tools_it_answers_from_what_it_has(talk: Talk) -> None:
@@ -671,7 +751,7 @@ async def test_without_tools_it_answers_from_what_it_has(talk: Talk) -> None:
     assert "34622188536" in outcome.text
     outcome = await OfflineModel().respond(ModelRequest("하루", asked, talk.declarations, tools_allowed=False))
     assert isinstance(outcome, ModelAnswered)
-    assert outcome.text == NO_TOOLS
+    assert outcome.text == KOREAN.no_tools
 
 
 async def test_text_in_results_is_data() -> None:
@@ -724,7 +804,7 @@ async def test_what_a_tool_says_of_its_effect_is_not_guessed_at() -> None:
 
 async def test_a_tool_that_does_not_say_that_it_looks_is_left_alone() -> None:
     declarations = [Declaration("weather_wipe", "Removes the weather."), Declaration("날씨", "날씨를 지웁니다.")]
-    assert await with_results(declarations, {}).say("날씨 어때요?") == CANNOT
+    assert await with_results(declarations, {}).say("날씨 어때요?") == KOREAN.without_person.cannot
 
 
 WORDS = (
