@@ -9,6 +9,7 @@ tools give to tools that take them, and says what came of it. The same request a
     offline_reading    the question, and what was called and found for it
     offline_arguments  what a parameter gets
     offline_tools      what a tool is about, and whether it acts
+    offline_deeds      an act that is wished for in the words of its tool
     offline_choice     which tool a question is for
     offline_parts      a question that is for several
     offline_plan       which calls come next
@@ -27,7 +28,7 @@ from haru_fsm.models import ModelOutcome, ModelRequest
 from haru_fsm.models.gemini_signatures import unsigned
 from haru_fsm.models.offline_answer import answers, from_what_is_there
 from haru_fsm.models.offline_plan import Call, calls_of, plans
-from haru_fsm.models.offline_reading import read
+from haru_fsm.models.offline_reading import Situation, is_korean, read
 from haru_fsm.models.offline_tools import Tool
 from haru_fsm.models.tokens import estimate_tokens
 
@@ -40,10 +41,8 @@ class OfflineModel:
     async def respond(self, request: ModelRequest) -> ModelOutcome:
         """The next calls for the customer's latest question, or the answer to it. Its token counts are estimates,
         and cost nothing: `cost_usd` stays None."""
-        situation = read(request.contents)
         tools = [Tool(declaration) for declaration in request.declarations]
-        if not any(tool.wants_person for tool in tools):
-            situation = replace(situation, say=situation.say.without_person)
+        situation = _at_home(read(request.contents), tools, request.system)
         if not request.tools_allowed:
             return self._answered(from_what_is_there(situation), request)
         planned = plans(situation, tools)
@@ -61,6 +60,14 @@ class OfflineModel:
             _write(text, request.on_text)
         content = _content([{"text": text}])
         return ModelAnswered(model=self.name, usage=_usage(request, content), content=content)
+
+
+def _at_home(situation: Situation, tools: Sequence[Tool], system: str) -> Situation:
+    """The situation in this app: in its language, with its names for things, and with people only where it has some."""
+    say = situation.say if any(tool.wants_person for tool in tools) else situation.say.without_person
+    named = {each.name: each.called for tool in tools for each in tool.parameters if each.called}
+    in_korea = is_korean(" ".join([system, *(tool.description for tool in tools)]))
+    return replace(situation, say=replace(say, named=named), in_korea=in_korea)
 
 
 def _content(parts: list[JSON]) -> JSON:

@@ -13,12 +13,23 @@ from typing import Any
 
 from haru_fsm.conversation import JSON
 from haru_fsm.models.offline_reading import Situation
-from haru_fsm.models.offline_words import GENERAL, NEUTRAL, UNCOMMITTED, folded, heard, in_korean, says, words_of_name
+from haru_fsm.models.offline_words import (
+    GENERAL,
+    NEUTRAL,
+    UNCOMMITTED,
+    folded,
+    heard,
+    in_korean,
+    says,
+    singular,
+    words_of_name,
+)
 
 _ID_ENDING = re.compile(r"id|no|number|num|code")
 _SEARCH = re.compile(r"query|question|q|keywords?|search|terms?")
 _TELL = re.compile(r"summary|details?|description|message|content|reason|complaint|text")
 _TOLD_CHARS = 500
+_NOUN = re.compile("[가-힣]{1,8}( [가-힣]{1,6})?")
 
 _QUOTED = re.compile("[\"“'‘「]([^\"”'’」\n]{2,200})[\"”'’」]")
 _REGION = "서울|부산|대구|인천|광주|대전|울산|세종|경기|강원|충북|충남|전북|전남|경북|경남|제주"
@@ -58,6 +69,18 @@ class Parameter:
     def nouns(self) -> frozenset[str]:
         """The concepts that its number stands for: an order number for an order."""
         return heard(" ".join(self.words)) if self.is_id else frozenset()
+
+    @cached_property
+    def plain_nouns(self) -> frozenset[str]:
+        """The same in plain words: card_id stands for a card."""
+        return frozenset(map(singular, self.words[:-1])) if self.is_id else frozenset()
+
+    @cached_property
+    def called(self) -> str | None:
+        """What its description calls it in Korean: "예약번호" of "예약번호, BK-로 시작"."""
+        description = self.schema.get("description")
+        head = re.split(r"[,.(:;/\n]", description)[0].strip() if isinstance(description, str) else ""
+        return head if _NOUN.fullmatch(head) else None
 
     @cached_property
     def choices(self) -> tuple[str, ...]:
@@ -101,7 +124,7 @@ class Parameter:
         if quoted:
             return quoted[1]
         if _SEARCH.fullmatch(name) and not acts:
-            return in_korean(question)
+            return in_korean(question) if situation.in_korea else question
         if not self.required:
             return None
         if _TELL.fullmatch(name):

@@ -10,15 +10,18 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
+from haru_fsm.models.offline_arguments import Parameter
+from haru_fsm.models.offline_deeds import said_plainly
 from haru_fsm.models.offline_reading import Situation
 from haru_fsm.models.offline_sentences import (
     ASKS,
-    ENDS_WITH_ACT,
     LOOKS_FOR,
-    POLITE_WISH,
     REFUSES,
     WANTS_TO_TALK,
     WISHES,
+    asks,
+    sentences,
+    wishes,
 )
 from haru_fsm.models.offline_tools import Tool
 from haru_fsm.models.offline_words import ACTS, EVERYDAY, FIELDS, GENERAL, POLICY, heard, states
@@ -70,36 +73,21 @@ def _best_looking(
 
 def _wished_for(tool: Tool, question: str, wanted: frozenset[str]) -> bool:
     """Whether the customer clearly asks for what this tool does, and does not merely ask about it."""
-    if not tool.core or not tool.core <= wanted:
+    if not tool.core:
+        return said_plainly(tool, question)
+    if not tool.core <= wanted:
         return False
-    about = [sentence for sentence in _sentences(question) if tool.core & heard(sentence)]
+    about = [sentence for sentence in sentences(question) if tool.core & heard(sentence)]
     if tool.wants_person:
         return "hours" not in wanted and any(WANTS_TO_TALK.search(sentence.lower()) for sentence in about)
     against = any(asks(sentence) or REFUSES.search(sentence.lower()) for sentence in about)
-    return any(map(wishes, _sentences(question))) and not against
+    return any(map(wishes, sentences(question))) and not against
 
 
 def acts_wished(question: str) -> frozenset[str]:
     """The acts that the question wants done."""
-    wishing = [sentence for sentence in _sentences(question) if wishes(sentence)]
+    wishing = [sentence for sentence in sentences(question) if wishes(sentence)]
     return ACTS & frozenset(concept for sentence in wishing for concept in heard(sentence))
-
-
-def _sentences(question: str) -> list[str]:
-    return [sentence for sentence in re.split(r"(?<=[.!?\n])", question) if sentence.strip()]
-
-
-def wishes(sentence: str) -> bool:
-    """Whether somebody wants something done."""
-    said = sentence.lower()
-    wished = WISHES.search(said) or POLITE_WISH.search(said) or ENDS_WITH_ACT.search(said)
-    return bool(wished) and not asks(sentence) and not REFUSES.search(said)
-
-
-def asks(sentence: str) -> bool:
-    """Whether somebody only wants to know something, or speaks of a case that may come."""
-    said = sentence.lower()
-    return bool(ASKS.search(said)) and not POLITE_WISH.search(said)
 
 
 def _score(tool: Tool, situation: Situation, wanted: frozenset[str], tools: Sequence[Tool]) -> float:
@@ -108,9 +96,22 @@ def _score(tool: Tool, situation: Situation, wanted: frozenset[str], tools: Sequ
     score = sum(_GENERALLY_NAMED if each in tool.named else 1.0 for each in shared & GENERAL)
     score += sum(_rarity(each, tools) * (_NAMED if each in tool.named else 1.0) for each in shared - GENERAL)
     score += sum(1.0 for _ in _words_alike(situation.question, tool))
-    score += _TAKES_ID if situation.ids and tool.id_parameter else 0.0
+    score += _TAKES_ID if tool.id_parameter and _takes(tool, situation.ids, tools) else 0.0
     unknown = [each for each in tool.parameters if each.required and each.value(situation, acts=False) is None]
     return score - _HOP * len(unknown)
+
+
+def _takes(tool: Tool, ids: Sequence[str], tools: Sequence[Tool]) -> bool:
+    """Whether one of these numbers may be for this tool: where its letters say of what kind it is, for tools of that
+    kind alone (CARD-7001 for a card_id)."""
+    kinds = [found[0].lower() for each in ids if (found := re.match("[A-Za-z]+", each))]
+    takers = [each for each in tools if each.id_parameter is not None and _is_of_kind(each.id_parameter, kinds)]
+    return bool(ids) and (not takers or tool in takers)
+
+
+def _is_of_kind(parameter: Parameter, kinds: Sequence[str]) -> bool:
+    words = parameter.words[:-1]
+    return any(word.startswith(kind) or kind.startswith(word) for word in words for kind in kinds)
 
 
 def _rarity(concept: str, tools: Sequence[Tool]) -> float:

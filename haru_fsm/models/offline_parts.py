@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from haru_fsm.models.offline_choice import asks, choose, wishes
+from haru_fsm.models.offline_choice import choose
 from haru_fsm.models.offline_reading import Situation
-from haru_fsm.models.offline_sentences import ACT_AND_MORE, BOTH, JOINED
+from haru_fsm.models.offline_sentences import ACT_AND_MORE, BOTH, JOINED, asks, wishes
 from haru_fsm.models.offline_tools import Tool
 from haru_fsm.models.offline_words import FIELDS, GENERAL, POLICY, heard
 

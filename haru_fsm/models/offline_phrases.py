@@ -5,7 +5,8 @@ What a tool has said, and the names of its records, stay in the language of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from haru_fsm.models.offline_words import LABELS, label, with_object_particle
@@ -43,11 +44,13 @@ class Phrases:
     no: str
     zero: tuple[tuple[str, str], ...]
     """What an amount of nothing is called, by a part of its field's name."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """What the tools at hand call a field, where the language has no name of its own for it."""
 
     @property
     def without_person(self) -> Phrases:
         """The same where nobody can be brought in: what cannot be done is not offered."""
-        texts = {field.name: getattr(self, field.name) for field in fields(self)}
+        texts = {each.name: getattr(self, each.name) for each in fields(self)}
         spared: dict[str, Any] = {
             name: text.replace(self.offers_person, "").rstrip() for name, text in texts.items() if isinstance(text, str)
         }
@@ -59,17 +62,19 @@ class Phrases:
 
     def label(self, key: str) -> str:
         """What customers call a field."""
-        return key.replace("_", " ") if self.is_english else label(key)
+        if self.is_english:
+            return key.replace("_", " ")
+        return label(key) if key in LABELS else self.named.get(key, label(key))
 
     def line_label(self, key: str) -> str:
         """The label that stands before a value inside a line; none where it would only be the field's own name."""
-        return f"{self.label(key)} " if self.is_english or key in LABELS else ""
+        return f"{self.label(key)} " if self.is_english or key in LABELS or key in self.named else ""
 
     def ask_for(self, key: str) -> str:
         """A question for what only the customer knows."""
         if self.is_english:
             return f"I need the {self.label(key)}. Could you {ASKS_BACK[1]}"
-        return f"{with_object_particle(label(key))} 알려 {ASKS_BACK[0]}"
+        return f"{with_object_particle(self.label(key))} 알려 {ASKS_BACK[0]}"
 
     def won(self, amount: int, key: str) -> str:
         """An amount of money in won."""

@@ -120,7 +120,8 @@ def _source_of(wanted: Parameter, goal: Tool, tools: Sequence[Tool]) -> Tool | N
     fitting = [
         tool
         for tool in tools
-        if tool is not goal and not tool.acts and tool.needs_nothing and (wanted.nouns & tool.named)
+        if tool is not goal and not tool.acts and tool.needs_nothing
+        if wanted.nouns & tool.named or wanted.plain_nouns & tool.nouns
     ]
     return max(fitting, key=lambda tool: "list" in tool.concepts, default=None)
 

@@ -68,6 +68,8 @@ class Situation:
     """The whole message, where `question` is one part of it."""
     say: Phrases = KOREAN
     """What the planner says of itself, in the customer's language."""
+    in_korea: bool = True
+    """The app speaks Korean: what it searches in does, too."""
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -108,11 +110,16 @@ def read(contents: Sequence[JSON]) -> Situation:
     return Situation(question, seen, before, say=ENGLISH if _in_english(said) else KOREAN)
 
 
+def is_korean(text: str) -> bool:
+    """Whether there is any Hangul in a text."""
+    return bool(_HANGUL.search(text))
+
+
 def _in_english(said: Sequence[str]) -> bool:
     """Whether a customer who has said this, the last thing first, writes English. A number or an "ok" says nothing."""
     for text in said:
         words = _LATIN_WORD.findall(_LETTERED_ID.sub(" ", text))
-        if _HANGUL.search(text):
+        if is_korean(text):
             return False
         if len(words) > 1:
             return True

@@ -35,7 +35,7 @@ ENOUGH = re.compile(
     re.IGNORECASE,
 )
 """Wants nothing more, and answers no question."""
-LEAVES = re.compile(r"^\s*(안녕히|잘 있|다음에 또|수고하세요\s*$|(good)?bye\b)", re.IGNORECASE)
+LEAVES = re.compile(r"^\s*(안녕히|잘 있|다음에 또|수고하세요\s*$|(good\s*)?bye\b)", re.IGNORECASE)
 COMPLAINS = re.compile(r"화가|화나|짜증|불만|실망|최악|너무하|어이없|\b(angry|terrible|awful)\b", re.IGNORECASE)
 ASKS_WHO = re.compile(
     r"(너|넌|당신|그쪽)\S*\s*(누구|뭐|이름)|^\s*누구(세요|야|신가요|십니까)|챗봇|로봇|\bwho are you\b", re.IGNORECASE
@@ -58,3 +58,21 @@ WANTS_TO_TALK = re.compile(
 """Wants a person, and does not only speak of one."""
 LOOKS_FOR = re.compile(r"있어요|있나요|있을까요|있습니까|파나요|팔아요|추천|좋을까|골라")
 """Asks for a thing without saying what kind of thing it is."""
+
+
+def sentences(question: str) -> list[str]:
+    """The sentences of a message, with the marks that they end with."""
+    return [sentence for sentence in re.split(r"(?<=[.!?\n])", question) if sentence.strip()]
+
+
+def wishes(sentence: str) -> bool:
+    """Whether somebody wants something done."""
+    said = sentence.lower()
+    wished = WISHES.search(said) or POLITE_WISH.search(said) or ENDS_WITH_ACT.search(said)
+    return bool(wished) and not asks(sentence) and not REFUSES.search(said)
+
+
+def asks(sentence: str) -> bool:
+    """Whether somebody only wants to know something, or speaks of a case that may come."""
+    said = sentence.lower()
+    return bool(ASKS.search(said)) and not POLITE_WISH.search(said)

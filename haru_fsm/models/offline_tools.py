@@ -8,7 +8,7 @@ from functools import cached_property
 
 from haru_fsm.models import Declaration
 from haru_fsm.models.offline_arguments import Parameter, parameters_of
-from haru_fsm.models.offline_words import PERSON, READING_VERB, READS, STATE, heard, words_of_name
+from haru_fsm.models.offline_words import PERSON, READING_VERB, READS, STATE, heard, singular, words_of_name
 
 _DENIAL = re.compile(r"[^.\n]*(\b(no|not|never|without|cannot)\b|없)[^.\n]*")
 
@@ -68,6 +68,11 @@ class Tool:
         """All words of its name and description."""
         text = f"{' '.join(self.name_words)} {self.description}"
         return frozenset(re.findall(r"[가-힣]{2,}|[a-z]{4,}", text.lower()))
+
+    @cached_property
+    def nouns(self) -> frozenset[str]:
+        """The words of its name, without their plurals."""
+        return frozenset(map(singular, self.name_words))
 
     @cached_property
     def id_parameter(self) -> Parameter | None:

@@ -160,6 +160,14 @@ LABELS: Mapping[str, str] = {
     "category": "분류",
     "urgency": "긴급도",
     "price_won": "가격",
+    "price": "가격",
+    "date": "날짜",
+    "time": "시간",
+    "kind": "종류",
+    "type": "종류",
+    "total": "합계",
+    "phone": "전화번호",
+    "email": "이메일",
     "description": "설명",
     "rating": "평점",
     "availability": "재고",
@@ -233,6 +241,11 @@ def concepts_of_field(key: str) -> frozenset[str]:
 def words_of_name(name: str) -> list[str]:
     """The words that an identifier is made of: order_id and orderId are both order and id."""
     return [word.lower() for word in re.split(r"[\W_]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)) if word]
+
+
+def singular(word: str) -> str:
+    """An English noun without its plural."""
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 def with_object_particle(noun: str) -> str:

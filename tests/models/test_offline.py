@@ -37,6 +37,7 @@ class Talk:
     declarations: Sequence[Declaration]
     run: Callable[[str, JSON], Any]
     """Gives the response to a call: {"result": ...} or {"error": ...}, or a coroutine of one."""
+    system: str = "하루"
 
     def __post_init__(self) -> None:
         self.contents: list[JSON] = []
@@ -47,7 +48,7 @@ class Talk:
         self.contents.append({"role": "user", "parts": [{"text": text}]})
         self.replies = []
         while True:
-            request = ModelRequest("하루", tuple(self.contents), self.declarations)
+            request = ModelRequest(self.system, tuple(self.contents), self.declarations)
             assert check_contents(self.contents) == []
             outcome = await OfflineModel().respond(request)
             assert outcome == await OfflineModel().respond(request)
