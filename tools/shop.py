@@ -6,6 +6,7 @@ not exist here: it takes the same path, and ends in the same words, as an order 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
@@ -89,8 +90,9 @@ class Shop:
 
 
 def tidy(order_id: str) -> str:
-    """An order number as it is kept: customers type blanks around it, and small letters."""
-    return order_id.strip().upper()
+    """An order number as it is kept. Customers type it in small letters, in groups, and without its two letters."""
+    typed = re.sub(r"[\s#-]", "", order_id).upper()
+    return f"HR{typed}" if re.fullmatch("[0-9]{11}", typed) else typed
 
 
 def laid_over(order: Order, acts: Sequence[Act]) -> Order:

@@ -14,7 +14,7 @@ from haru_fsm.models.offline_choice import choose
 from haru_fsm.models.offline_reading import Situation
 from haru_fsm.models.offline_sentences import ACT_AND_MORE, BOTH, JOINED, asks, wishes
 from haru_fsm.models.offline_tools import Tool
-from haru_fsm.models.offline_words import FIELDS, GENERAL, POLICY, heard
+from haru_fsm.models.offline_words import ACTS, FIELDS, GENERAL, POLICY, heard
 
 _ENDS = re.compile(
     r"(?<=[.!?~\n])\s+|,?\s+(?:그리고|그런데|근데|그럼|또|and also|also)\s+"
@@ -114,8 +114,8 @@ def _joined(sentence: str) -> list[str]:
 
 
 def _part(situation: Situation, text: str) -> Situation:
-    """The situation as if only this had been asked. Details without a number are those of the thing that was named."""
+    """The situation as if only this had been asked. Details and acts are of the thing that was named."""
     part = replace(situation, question=text, context=situation.question)
-    if not part.ids and situation.ids and heard(text) & FIELDS:
+    if not part.ids and situation.ids and heard(text) & (FIELDS | ACTS):
         part = replace(part, question=f"{text} {' '.join(situation.ids)}")
     return part

@@ -16,7 +16,7 @@ from haru_fsm.conversation import JSON
 from haru_fsm.models.offline_arguments import Parameter
 from haru_fsm.models.offline_parts import parts
 from haru_fsm.models.offline_reading import Seen, Situation, matching, states_of
-from haru_fsm.models.offline_sentences import POINTS_BACK
+from haru_fsm.models.offline_sentences import DATED, POINTS_BACK
 from haru_fsm.models.offline_tools import Tool
 from haru_fsm.models.offline_words import FIELDS, IMPLIED_STATES, concepts_of_field, heard, states
 
@@ -108,7 +108,9 @@ def _find_first(situation: Situation, tools: Sequence[Tool], goal: Tool, wanted:
     if not listed:
         return Plan(goal.name, calls=(Call(source.name, {}),))
     meant = _meant(_records(listed, wanted), situation, goal)
-    if goal.acts and len(meant) != 1:
+    # Which day that was is not worked out here. Nothing is done to the wrong one; who has been asked has seen it.
+    by_day = DATED.search(situation.question) and "\n" not in situation.question
+    if goal.acts and (len(meant) != 1 or by_day):
         return Plan(source.name, unclear=Unclear(wanted, tuple(meant))) if meant else Plan(source.name)
     if not meant:
         return Plan(source.name)

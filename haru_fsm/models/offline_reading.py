@@ -26,6 +26,7 @@ _AMOUNT = re.compile(r"(?<![\w-])(\d[\d,]*)\s*(만|천)?\s*(원)?(?![A-Za-z0-9-]
 _FACTORS = {"만": 10_000, "천": 1_000, None: 1, "": 1}
 _NOTE = re.compile(r"\s*\(.*\)\s*", re.DOTALL)
 """A line that the engine has put in: neither the customer's nor the model's."""
+_NAME_WORD = r"[가-힣A-Za-z0-9-]{2,}"
 _DEEPEST = 6
 _LONGEST_NAME = 60
 
@@ -134,8 +135,9 @@ def matching(records: Sequence[JSON], question: str) -> list[JSON]:
         # A state that no record has leaves none: "배송중인 주문" of somebody without any.
         chosen = [record for record in chosen if wanted & states_of(record)]
     said = [(record, _words_said(record, question)) for record in chosen]
-    most = max((count for _, count in said), default=0)
-    return [record for record, count in said if count == most]
+    # Of "wireless earphones" the wireless mouse has less; "earphones and a mouse" are two things.
+    kinds = {words for _, words in said}
+    return [record for record, words in said if not any(words < other for other in kinds)]
 
 
 def states_of(record: JSON) -> frozenset[str]:
@@ -143,15 +145,11 @@ def states_of(record: JSON) -> frozenset[str]:
     return frozenset(state for value in record.values() if isinstance(value, str) for state in state_named(value))
 
 
-def _words_said(record: JSON, question: str) -> int:
-    """How many letters of a record's names and values the question says."""
-    best = 0
-    for value in record.values():
-        if not isinstance(value, str) or len(value) > _LONGEST_NAME or state_named(value):
-            continue
-        words = [word for word in re.findall(r"[가-힣A-Za-z0-9-]{2,}", value) if says(question, word)]
-        best = max(best, sum(map(len, words)))
-    return best
+def _words_said(record: JSON, question: str) -> frozenset[str]:
+    """The words of a record's names and values that the question says."""
+    values = [value for value in record.values() if isinstance(value, str) and len(value) <= _LONGEST_NAME]
+    words = {word for value in values if not state_named(value) for word in re.findall(_NAME_WORD, value)}
+    return frozenset(word for word in words if says(question, word))
 
 
 class _Turn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ from haru_fsm.conversation import JSON
 from haru_fsm.json_safe import safe_text
 from haru_fsm.models.offline_phrases import Phrases
 from haru_fsm.models.offline_reading import Seen, matching
-from haru_fsm.models.offline_words import ACTS, GENERAL, concepts_of_field, heard
+from haru_fsm.models.offline_words import ACTS, GENERAL, concepts_of_field, heard, says
 
 SHOWN_RECORDS = 10
 _SHOWN_FIELDS = 7
@@ -19,6 +20,9 @@ _SHOWN_CHARS = 600
 _TITLES = ("product_name", "title", "name", "item", "product")
 _TEXTS = ("body", "text", "content", "answer", "snippet")
 _SENTENCES = ("message", "안내", "notice")
+_FEW = re.compile(
+    r"(?:최근|마지막|지난)\D{0,6}?(\d{1,2})\s*(?:개|건)|(\d{1,2})\s*(?:개|건)\s*만|\b(?:last|latest|recent)\s+(\d{1,2})\b"
+)
 _WITH_STATUS = frozenset({"arrival", "dispatch", "location", "parcel"}) | ACTS
 """Asking for one of these, people want to know the state as well."""
 
@@ -35,6 +39,12 @@ class Teller:
         """The concepts that the question speaks of."""
         return heard(self.question)
 
+    @cached_property
+    def few(self) -> int | None:
+        """How many records the question asks for, as in "최근 3건만"; None where it does not say."""
+        found = _FEW.search(self.question)
+        return int(next(filter(None, found.groups()))) or None if found else None
+
     def told(self, seen: Sequence[Seen]) -> list[str]:
         """The texts that tell of these results: sentences first, then one block for each record."""
         values = [each.value for each in seen]
@@ -47,6 +57,7 @@ class Teller:
         records = [value for value in values if isinstance(value, dict) and value]
         records = matching(records, self.question) or records
         records += matching(rows, self.question)
+        records = records[: self.few]
         sentences = list(dict.fromkeys(clean(said) for record in records if (said := _first(record, _SENTENCES))))
         blocks = [block for record in records[:SHOWN_RECORDS] if (block := self._block(record))]
         opening = [] if sentences or not blocks else [self.say.found]
@@ -66,6 +77,7 @@ class Teller:
         fields = {key: value for key, value in record.items() if key != title_key and key not in _SENTENCES}
         done = _first(record, _SENTENCES) is not None  # all of what was done is told
         asked = {} if done else {key: value for key, value in fields.items() if self._is_asked(key, fields)}
+        asked = asked or {key: value for key, value in fields.items() if not done and self._is_named(value, key)}
         shown = asked or dict(list(fields.items())[:_SHOWN_FIELDS])
         lines = [line for key, value in shown.items() for line in self._field(key, value)]
         title = [f"  {clean(record[title_key])}"] if title_key else []
@@ -77,6 +89,19 @@ class Teller:
         if (concepts_of_field(key) - GENERAL) & self.spoken:
             return True
         return key == "status" and bool(self.spoken & _WITH_STATUS) and len(fields) > 1
+
+    def _is_named(self, value: Any, *keys: str) -> bool:
+        """Whether the question has the name of this field, or of one within it, and not its value already."""
+        if isinstance(value, str) and value.lower() in self.question.lower():
+            return False
+        within = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+        names = {self.say.label(key) for key in (*keys, *(key for each in within for key in each))}
+        return any(map(self._has, names))
+
+    def _has(self, name: str) -> bool:
+        if not name.isascii():
+            return says(self.question, name)
+        return set(name.lower().split()) <= set(re.findall("[a-z]+", self.question.lower()))
 
     def _field(self, key: str, value: Any) -> list[str]:
         """The lines of one field; none for what has nothing to say."""

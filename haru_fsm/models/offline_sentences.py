@@ -36,7 +36,9 @@ ENOUGH = re.compile(
 )
 """Wants nothing more, and answers no question."""
 LEAVES = re.compile(r"^\s*(안녕히|잘 있|다음에 또|수고하세요\s*$|(good\s*)?bye\b)", re.IGNORECASE)
-COMPLAINS = re.compile(r"화가|화나|짜증|불만|실망|최악|너무하|어이없|\b(angry|terrible|awful)\b", re.IGNORECASE)
+COMPLAINS = re.compile(
+    r"화가|화나|짜증|불만|실망|최악|너무하|어이없|[😠😡🤬]|\b(angry|terrible|awful)\b", re.IGNORECASE
+)
 ASKS_WHO = re.compile(
     r"(너|넌|당신|그쪽)\S*\s*(누구|뭐|이름)|^\s*누구(세요|야|신가요|십니까)|챗봇|로봇|\bwho are you\b", re.IGNORECASE
 )
@@ -47,7 +49,7 @@ JOINED = re.compile(r"(?P<one>[가-힣]+?|[A-Za-z]+)(?:이랑|하고|랑|와|과
 """Two things in one breath."""
 ACT_AND_MORE = re.compile(r"(?P<act>취소|반품|교환|환불|변경)하고\s+(?=\S+도\s[^.!?\n]*(?:주세요|부탁|줘))")
 """A wish for an act and for something beside it: "취소하고 쿠폰도 확인해 주세요"."""
-THANKS = re.compile(r"감사|고마|고맙|수고|\bthank", re.IGNORECASE)
+THANKS = re.compile(r"감사|고마|고맙|수고|[👍🙏]|\bthank", re.IGNORECASE)
 
 ENDS_WITH_ACT = re.compile(r"(취소|반품|교환|환불|변경|발급|접수|연결)\s*(요|이요|이에요)?\s*[.!]?\s*$")
 """A wish without a verb, as people type it: "주문 취소요"."""
@@ -56,6 +58,12 @@ WANTS_TO_TALK = re.compile(
     r"|(상담원|상담사|직원|담당자|매니저)(요|이요)?\s*[.!]?\s*$|\b(please|want|talk|speak|connect)\b"
 )
 """Wants a person, and does not only speak of one."""
+DATED = re.compile(
+    r"어제|그제|그저께|엊그제|오늘|아까|방금|지난|저번|\d+\s*(일|주|달|개월)\s*전|\d+월\s*\d+일|며칠\s*전"
+    r"|\b(yesterday|today|last|ago)\b",
+    re.IGNORECASE,
+)
+"""Means a thing by when it was bought."""
 LOOKS_FOR = re.compile(r"있어요|있나요|있을까요|있습니까|파나요|팔아요|추천|좋을까|골라")
 """Asks for a thing without saying what kind of thing it is."""
 

@@ -23,7 +23,7 @@ CONCEPTS: Mapping[str, str] = {
     "tracking": "송장, 송장번호, 운송장, 운송장번호, tracking number",
     "location": "어디, 위치, 추적, 배송 조회, 배송 상태, 배송 상황, 배송 확인, 배송 알려, 택배 조회, 택배 알려,"
     " where, location, track",
-    "arrival": "언제 와, 언제 오, 언제 도착, 언제 받, 언제쯤, 도착, 안 와요, 안 오, 늦어, 늦네, 늦는, 지연,"
+    "arrival": "언제 와, 언제 오, 언제 도착, 언제 받, 언제쯤, 도착, 안 와요, 안 오, 배송 지연, 늦어, 늦네, 늦는, 지연,"
     " when it will arrive, arrive, arrival",
     "dispatch": "발송, 출고, 언제 보내, dispatch, shipped",
     "address": "주소, 배송지, 받는 곳, address",

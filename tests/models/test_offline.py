@@ -336,6 +336,29 @@ async def test_an_act_and_a_question_beside_it(talk: Talk, question: str, calls:
 
 
 @pytest.mark.parametrize(
+    ("question", "told", "left_out"),
+    [
+        ("UV차단 버킷햇이랑 이어폰 언제 와요?", ["이어폰", "버킷햇"], ["텀블러"]),
+        ("무선 블루투스 이어폰이랑 텀블러 송장번호요", ["34622188536", "56102174598"], ["90937026152"]),
+        ("무선 이어폰 언제 와요?", ["이어폰"], ["마우스", "텀블러"]),
+        ("HR20260725002 배송지연 왜 이래요?", ["도착 예정일: 2026-07-28"], ["배송지:"]),
+        ("HR20260724033 수량이 몇 개예요?", ["드립백 커피 20개입 (수량 "], ["주문일"]),
+        ("HR20260725002 상태 알려 주세요", ["- 무선 블루투스 이어폰\n  상태: 배송중"], ["발송일"]),
+        ("주문번호 HR20260725002 알려 주세요", ["상태: 배송중", "발송일"], []),
+        ("최근 주문 3개만 보여 주세요", ["HR20260726017", "HR20260724033"], ["HR20260719008"]),
+        ("Show my last 2 orders", ["HR20260726017", "HR20260725002"], ["HR20260724033"]),
+        ("HR20260726017 취소 되나요? 아니면 반품해야 하나요?", ["[주문 취소]", "상태: 결제완료"], ["이어폰"]),
+    ],
+)
+async def test_what_was_asked_for_is_told_and_no_more(
+    talk: Talk, question: str, told: list[str], left_out: list[str]
+) -> None:
+    answer = await talk.say(question)
+    assert [part for part in told if part not in answer] == []
+    assert [part for part in left_out if part in answer] == []
+
+
+@pytest.mark.parametrize(
     ("question", "parts"),
     [
         ("배송 조회해 주세요", ["대전메가허브"]),
@@ -428,6 +451,16 @@ async def test_which_order_is_asked_where_it_matters(talk: Talk) -> None:
     assert "이어폰" not in answer  # on its way: it cannot be meant
     await talk.say("카드 지갑이요")
     assert talk.calls[-1] == ("cancel_order", {"order_id": "HR20260726017"})
+
+
+@pytest.mark.parametrize("when", ["어제 산 거", "지난주에 산 거", "3일 전에 주문한 거", "7월 26일 주문"])
+async def test_a_day_that_was_named_is_asked_about_before_an_order_is_cancelled(talk: Talk, when: str) -> None:
+    await talk.say("HR20260726017 취소해 주세요")
+    answer = await talk.say(f"{when} 취소해 주세요")
+    assert talk.calls == [LIST], "there is only one left that could be meant, and it is of another day"
+    assert "핸드드립 커피 세트" in answer
+    await talk.say("네, 커피요")
+    assert talk.calls[-1] == ("cancel_order", {"order_id": "HR20260724033"})
 
 
 async def test_a_return_needs_a_reason_that_was_given(talk: Talk) -> None:
@@ -643,6 +676,7 @@ async def test_a_case_goes_where_it_belongs(talk: Talk) -> None:
         ("ㅁㄴㅇㄹ", KOREAN.unclear),
         ("???", KOREAN.unclear),
         ("짜증나네요", KOREAN.sorry),
+        ("😡😡", KOREAN.sorry),
     ],
 )
 async def test_what_no_tool_can_answer(talk: Talk, question: str, told: str) -> None:
@@ -663,6 +697,8 @@ async def test_no_thanks(talk: Talk) -> None:
     [
         ("안녕하세요", KOREAN.greeting),
         ("감사합니다!", KOREAN.welcome),
+        ("👍", KOREAN.welcome),
+        ("🙏🙏", KOREAN.welcome),
         ("네", KOREAN.here),
         ("너 누구야?", KOREAN.who),
         ("누구세요?", KOREAN.who),

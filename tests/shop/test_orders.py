@@ -44,7 +44,17 @@ def test_an_order_of_several_products_lists_them(shop: Shop) -> None:
 
 def test_small_letters_and_blanks_are_forgiven(shop: Shop) -> None:
     get = tools_of("C003", shop)["get_order_status"]
-    assert get(" hr20260725002 ") == get("HR20260725002")
+    for typed in (
+        " hr20260725002 ",
+        "HR 20260725002",
+        "HR-2026-0725-002",
+        "hr 2026 0725 002",
+        "20260725002",
+        "#HR20260725002",
+    ):
+        assert get(typed) == get("HR20260725002"), typed
+    for typed in ("", "HR", "HR2026072500", "XX20260725002", "HR20260725002X"):
+        assert get(typed) == {"error": NOT_FOUND}, typed
 
 
 @pytest.mark.parametrize("asked", ["HR20269999999", "", "C001", "' OR 1=1 --", "\ud800", "HR20260725002\x00"])
