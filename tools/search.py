@@ -19,7 +19,7 @@ T = TypeVar("T")
 _WORDS = re.compile(r"[가-힣]+|[a-z]+|\d+")
 _EVERYDAY = re.compile(
     r"알려\s*주\S*|해\s*주\S*|보여\s*주\S*|추천\S*|찾아\S*|궁금\S*|있나요|있어요|있을까요|있습니까|되나요|될까요|됩니까"
-    r"|인가요|하나요|할까요|어떻게|얼마\S*|무엇\S*|뭐\S*|주세요|싶어요|싶은데\S*|하려면|합니다|입니다|상품|제품"
+    r"|인가요|하나요|할까요|어떻게|언제\S*|가능\S*|얼마\S*|무엇\S*|뭐\S*|주세요|싶어요|싶은데\S*|하려면|합니다|입니다|상품|제품"
 )
 """What every question is made of; it says nothing of what is wanted."""
 _HEADING = 2.0

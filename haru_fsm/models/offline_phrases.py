@@ -63,7 +63,7 @@ class Phrases:
     def label(self, key: str) -> str:
         """What customers call a field."""
         if self.is_english:
-            return key.replace("_", " ")
+            return key.removesuffix("_won").removesuffix("_percent").replace("_", " ")
         return label(key) if key in LABELS else self.named.get(key, label(key))
 
     def line_label(self, key: str) -> str:

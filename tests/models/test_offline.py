@@ -228,6 +228,9 @@ async def test_only_what_was_meant_is_told(talk: Talk) -> None:
         ("선물 포장 되나요?", "[선물 포장]"),
         ("교환하고 싶은데 어떻게 해요?", "[교환]"),
         ("취소할 수 있나요?", "[주문 취소]"),
+        ("언제까지 취소 가능해요?", "[주문 취소]"),
+        ("탈퇴하고 싶어요", "[개인정보와 회원 탈퇴]"),
+        ("무통장 입금 며칠 안에 해야 돼요?", "[결제 수단]"),
         ("택배가 분실된 것 같아요", "[택배 분실·오배송]"),
         ("VIP 혜택이 뭔가요?", "[회원 등급]"),
         ("고객센터 몇 시까지 해요?", "[고객센터 운영 시간]"),
@@ -364,6 +367,7 @@ async def test_what_was_asked_for_is_told_and_no_more(
         ("배송 조회해 주세요", ["대전메가허브"]),
         ("화가 나네요 왜 이렇게 늦어요?", ["2026-07-28"]),
         ("어제 주문한 거 언제 발송돼요?", ["결제완료", "상품준비중"]),
+        ("카드 지갑 언제 출발해요?", ["가죽 카드 지갑\n  상태: 결제완료"]),
         ("결제 금액 얼마였어요?", ["59,000원"]),
         ("최근에 뭐 샀어요?", ["무선 블루투스 이어폰"]),
         ("잘못된 상품이 왔어요", ["[택배 분실·오배송]"]),
@@ -575,7 +579,7 @@ async def test_who_writes_english_is_answered_in_english_with_the_data_as_it_is(
     )
     answer = await talk.say("Please cancel order HR20260726017")
     assert talk.calls == [("cancel_order", {"order_id": "HR20260726017"})]
-    assert "refund won: 31,900 won" in answer
+    assert "\n  refund: 31,900 won\n" in answer
 
 
 @pytest.mark.parametrize(
