@@ -118,17 +118,29 @@ def _told(steps: list[Step], notices: Notices, *, waits: bool, finished: bool) -
         return f"reply/{len(replies)}", replies[-1]
     if waits:
         return "waiting", notices.waiting
+    if (answered := answer_of(steps)) is not None:
+        return "reply", answered.text
     for step in reversed(steps):
         if isinstance(step.event, TicketOpened):
             return "reply", step.event.notice
-        if isinstance(step.event, ModelAnswered) and step.rests:
-            return "reply", step.event.text
         if isinstance(step.event, HistoryAdopted):
             return "reply", _said_last(step.event)
     on_its_way = stopped_by(steps) is None and not steps[-1].rests
     if on_its_way:
         return "working", notices.working
     return "reply" if finished else "holding", notices.holding
+
+
+def answer_of(steps: Sequence[Step]) -> ModelAnswered | None:
+    """The answer that a run of these steps ended in: what the model said last, whoever has looked at it since."""
+    if not steps[-1].rests or steps[-1].pauses:
+        return None
+    for step in reversed(steps):
+        if isinstance(step.event, TicketOpened):
+            return None
+        if isinstance(step.event, ModelAnswered):
+            return step.event
+    return None
 
 
 def _said_last(adopted: HistoryAdopted) -> str:

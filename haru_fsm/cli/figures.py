@@ -14,7 +14,6 @@ from haru_fsm.conversation import (
     COST_DIGITS,
     JSON,
     OUTSIDE,
-    ModelAnswered,
     ModelEvent,
     ModelFailed,
     ResultStatus,
@@ -27,7 +26,7 @@ from haru_fsm.conversation import (
     executed,
     self_contained,
 )
-from haru_fsm.runs import stopped_by
+from haru_fsm.runs import answer_of, stopped_by
 
 Figure = TypeVar("Figure", int, float)
 
@@ -187,15 +186,15 @@ def shared_with(parent: Sequence[Step], steps: Sequence[Step]) -> int:
 
 def ending(steps: Iterable[Step]) -> str:
     """How a run ended: `ticket`, `answer`; or `waiting` (for a person's approval), or `unfinished`."""
-    last: Step | None = None
+    seen: list[Step] = []
     for step in steps:
         if isinstance(step.event, TicketOpened):
             return "ticket"
         if not isinstance(step.event, TicketClosed):  # of a run before this one, where this one has no ticket
-            last = step
-    if last is not None and last.pauses:
+            seen.append(step)
+    if seen and seen[-1].pauses:
         return "waiting"
-    return "answer" if last is not None and last.rests and isinstance(last.event, ModelAnswered) else "unfinished"
+    return "answer" if seen and answer_of(seen) is not None else "unfinished"
 
 
 def reason(steps: Sequence[Step]) -> str:

@@ -16,7 +16,7 @@ from haru_fsm.conversation import (
     TicketOpened,
     ToolsExecuted,
 )
-from haru_fsm.runs import Run
+from haru_fsm.runs import Run, answer_of
 from haru_fsm.testing.driving import Performance
 
 TICKET_NUMBER = re.compile(r"HT-\d{10}")
@@ -35,11 +35,11 @@ def one_ending(seen: Performance) -> Iterator[str]:
         if len(endings) != 1 and not seen.broke:
             yield f"run {number} has {len(endings)} endings"
         for ending in endings:
-            yield from _real(number, ending.event, stored)
+            yield from _real(number, answer_of(run) or ending.event, stored)
         if run[-1].rests and isinstance(run[-1].event, ModelAnswered) and not _acted(run):
             yield from _bare_claim(number, run[-1].event.text, stored)
     for told, run in zip(seen.runs, seen.steps_by_run.values(), strict=False):
-        yield from _told(told, run[-1].event)
+        yield from _told(told, answer_of(run) or run[-1].event)
     if seen.again is not None and seen.runs and seen.again != seen.runs[-1]:
         yield "the same message sent again did not give the same run"
     messages = Counter(step.event.message_id for step in seen.steps if isinstance(step.event, MessageReceived))

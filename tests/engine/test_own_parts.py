@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 import pytest
 
-from haru_fsm import App, Engine, Limits, Workflow
-from haru_fsm.conversation import ModelAnswered, ModelFailed, ToolsRequested
+from haru_fsm import App, Engine, Limits, Row, Workflow
+from haru_fsm.cli.figures import ending
+from haru_fsm.conversation import (
+    Conversation,
+    Event,
+    MessageReceived,
+    ModelAnswered,
+    ModelFailed,
+    Resumed,
+    TicketClosed,
+    TicketOpened,
+    ToolsRequested,
+    Trip,
+)
 from haru_fsm.errors import AppError
+from haru_fsm.escalating import hand_over
+from haru_fsm.guards import Guard, ResumeBudget, UnfoundedTicketClaim
 from haru_fsm.models import Model, ModelRequest
 from haru_fsm.models.scripted import ScriptedModel, answer
 from haru_fsm.models.two_tier import TwoTierModel
+from haru_fsm.services import Services
 from haru_fsm.stores.memory import MemoryStore
+from haru_fsm.testing import assert_every_run_ends, assert_valid_history
 from tests.engine.shopless import Tools, bare, engine
 
 
@@ -79,3 +96,78 @@ async def test_work_that_does_not_wait_for_its_model_is_told_so() -> None:
     app = App(workflow=broken, make_tools=Tools().make, system_prompt="하루")
     with pytest.raises(AppError, match="of AWAIT_MODEL gave a coroutine that was not awaited"):
         await Engine(app, model=ScriptedModel([]), store=MemoryStore()).ask("언제 와요?", customer_id="C001")
+
+
+# --------------------------------------------------------------------------- a state between the answer and the customer
+
+
+class AnswerChecked(Event):
+    kind: Literal["answer_checked"] = "answer_checked"
+    polite: bool
+
+
+@dataclass(frozen=True)
+class Rude(Guard):
+    judges = (AnswerChecked,)
+    folds = ()
+
+    def judge(self, memo: Any, event: Event) -> Trip | None:
+        assert isinstance(event, AnswerChecked)
+        return None if event.polite else self.trip(1, "the answer is rude")
+
+
+async def think(conversation: Conversation, services: Services) -> ModelAnswered | ToolsRequested | ModelFailed:
+    return await services.model.respond(services.request(conversation))
+
+
+def check(conversation: Conversation, services: Services) -> AnswerChecked:
+    answered = conversation.steps[-1].event
+    assert isinstance(answered, ModelAnswered)
+    return AnswerChecked(polite="몰라" not in answered.text)
+
+
+def person(conversation: Conversation, services: Services) -> TicketOpened:
+    return cast(TicketOpened, hand_over(conversation, services, category="help", urgency="low"))
+
+
+CHECKED = Workflow(
+    [
+        Row(MessageReceived, ("DONE", "PERSON"), "THINK"),
+        Row(ModelAnswered, "THINK", "PERSON", when=UnfoundedTicketClaim()),
+        Row(ModelAnswered, "THINK", "CHECK"),
+        Row(ToolsRequested, "THINK", "PERSON"),
+        Row(ModelFailed, "THINK", "PERSON"),
+        Row(AnswerChecked, "CHECK", "PERSON", when=Rude()),
+        Row(AnswerChecked, "CHECK", "DONE", rests=True),
+        Row(Resumed, ("THINK", "CHECK"), "PERSON", when=ResumeBudget(3)),
+        Row(Resumed, "THINK", "THINK"),
+        Row(Resumed, "CHECK", "CHECK"),
+        Row(TicketOpened, "PERSON", "PERSON", rests=True),
+        Row(TicketClosed, ("DONE", "PERSON"), "DONE", rests=True),
+    ],
+    work={"THINK": think, "CHECK": check, "PERSON": person},
+    initial="DONE",
+)
+
+
+async def test_an_answer_that_was_looked_at_before_the_run_rests_is_what_the_customer_reads() -> None:
+    app = App(workflow=CHECKED, make_tools=lambda session: [])
+    haru = Engine(app, model=ScriptedModel(["내일 가요.", "몰라", "모레 가요."]), store=MemoryStore())
+    run = await haru.ask("언제 와요?", customer_id="C001", conversation_id="c-1", message_id="m-1")
+    assert (run.state, run.answer, run.reply_id, run.ticket) == ("DONE", "내일 가요.", "c-1/1/reply", None)
+    assert await haru.ask("언제 와요?", customer_id="C001", conversation_id="c-1", message_id="m-1") == run
+    rude = await haru.ask("정말요?", customer_id="C001", conversation_id="c-1")
+    assert rude.ticket is not None
+    assert rude.ticket.ticket_id in rude.answer
+    assert "몰라" not in rude.answer
+    assert (await haru.ask("네?", customer_id="C001", conversation_id="c-1")).answer == "모레 가요."
+    stored = await haru.store.load("c-1")
+    assert stored is not None
+    by_run = [ending([step for step in stored.steps if step.run == number]) for number in (1, 2, 3)]
+    assert by_run == ["answer", "ticket", "answer"]
+
+
+def test_such_a_table_keeps_its_promises_under_attack() -> None:
+    app = App(workflow=CHECKED, make_tools=lambda session: [])
+    assert_every_run_ends(app, examples=15, customers=("C001",), save_to=None)
+    assert_valid_history(app, examples=15, customers=("C001",), save_to=None)
