@@ -10,6 +10,7 @@ import pytest
 
 from haru_fsm import App, Engine, Limits, Row, Workflow
 from haru_fsm.cli.figures import ending
+from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import (
     Conversation,
     Event,
@@ -17,6 +18,7 @@ from haru_fsm.conversation import (
     ModelAnswered,
     ModelFailed,
     Resumed,
+    Ticket,
     TicketClosed,
     TicketOpened,
     ToolsRequested,
@@ -28,6 +30,7 @@ from haru_fsm.guards import Guard, ResumeBudget, UnfoundedTicketClaim
 from haru_fsm.models import Model, ModelRequest
 from haru_fsm.models.scripted import ScriptedModel, answer
 from haru_fsm.models.two_tier import TwoTierModel
+from haru_fsm.notices import KOREAN
 from haru_fsm.services import Services
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.testing import assert_every_run_ends, assert_valid_history
@@ -171,3 +174,17 @@ def test_such_a_table_keeps_its_promises_under_attack() -> None:
     app = App(workflow=CHECKED, make_tools=lambda session: [])
     assert_every_run_ends(app, examples=15, customers=("C001",), save_to=None)
     assert_valid_history(app, examples=15, customers=("C001",), save_to=None)
+
+
+class Down:
+    def open(self, ticket: Ticket) -> Ticket:
+        raise OSError("out of reach")
+
+
+async def test_an_answer_that_was_refused_is_not_read_while_the_desk_is_down() -> None:
+    app = App(workflow=CHECKED, make_tools=lambda session: [])
+    clock = FakeClock()
+    store = MemoryStore(now=clock.now)
+    haru = Engine(app, model=ScriptedModel(["몰라"]), store=store, desk=Down(), clock=clock)
+    run = await haru.ask("언제 와요?", customer_id="C001")
+    assert (run.finished, run.answer) == (False, KOREAN.holding)
