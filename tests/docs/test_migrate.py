@@ -12,7 +12,7 @@ import pytest
 from haru_fsm.testing.fake_gemini import FakeGemini, call, reply
 from tests.docs.reading import blocks, write_files
 
-NAMES = ["shop.py", "loop.py", "agent_tools.py", "agent.py", "ask.py", "test_agent.py", "adopt.py"]
+NAMES = ["shop.py", "loop.py", "agent_tools.py", "agent.py", "ask.py", "test_agent.py", "adopt.py", "checked.py"]
 SCRIPT = [reply(call("my_orders")), reply(call("refund", order_id="A-1002")), reply("Your lamp is refunded.")]
 LOOP = """
 import json, sys
