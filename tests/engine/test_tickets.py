@@ -8,6 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from http.client import HTTPConnection
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from haru_fsm import App, Engine, Limits, Workflow, tool
 from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import Conversation, Event, Ticket, TicketClosed, TicketOpened
-from haru_fsm.errors import ConversationBusy, ConversationMoved, UnknownTicket
+from haru_fsm.errors import ConversationBusy, ConversationMoved, NotDone, UnknownTicket
 from haru_fsm.escalating import hand_over
 from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.notices import KOREAN
@@ -26,7 +27,8 @@ from haru_fsm.session import Session
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.testing.local_http import Answer, Fault, LocalServer, Request
-from haru_fsm.tickets import TicketDesk
+from haru_fsm.tickets import StoreDesk, TicketDesk, mint
+from haru_fsm.toolbox.threads import SIZE, THREADS
 from tests.engine.shopless import Tools, Where, bare, engine
 
 FILE = [("create_ticket", {"summary": "환불을 원함"})]
@@ -90,6 +92,49 @@ async def test_a_later_run_has_the_open_ticket_where_an_effect_of_its_own_told_t
     second = await later.ask("그리고요?", customer_id="C1", conversation_id="c-1")
     assert second.answer == "네."
     assert second.ticket == (first.ticket if has_it else None)
+
+
+async def test_an_effect_that_did_not_happen_tells_of_no_ticket() -> None:
+    def refuses(what: str) -> Any:
+        raise NotDone(f"{what} is looked at by a person")
+
+    haru = desked([FILE, "접수했습니다."])
+    first = await haru.ask("환불해 주세요", customer_id="C1", conversation_id="c-1")
+    assert first.ticket is not None
+    app = haru.app.with_tools(Tools(pay=refuses).make)
+    script = ScriptedModel([[("pay", {"what": first.ticket.ticket_id})], "네."])
+    second = await Engine(app, model=script, store=haru.store).ask("내 주세요", customer_id="C1", conversation_id="c-1")
+    assert (second.answer, second.ticket) == ("네.", None)
+
+
+async def test_a_ticket_is_the_run_s_that_filed_it_whatever_its_tool_says_of_it() -> None:
+    def silent(session: Session) -> list[Callable[..., Any]]:
+        @tool(read_only=False)
+        def create_ticket(summary: str) -> str:
+            """Hand the case to a person."""
+            assert session.desk is not None
+            session.desk.file(session, "환불", "높음", summary)
+            return "A person will see to it."
+
+        return [create_ticket]
+
+    haru = desked([FILE, "접수했습니다."])
+    haru = Engine(haru.app.with_tools(silent), model=haru.model, store=haru.store, clock=haru.clock)
+    run = await haru.ask("환불해 주세요", customer_id="C1")
+    (stored,) = await haru.store.tickets()
+    assert (run.answer, run.ticket) == ("접수했습니다.", stored.ticket)
+
+
+async def test_what_a_tool_files_is_stored_as_it_can_be_written_with_its_time_and_as_a_rehearsal_s() -> None:
+    clock, desk = FakeClock(now=5.0), StoreDesk(MemoryStore())
+    session = Session("C1", conversation_id="c-1", run=2, clock=clock, rehearsal=True)
+    filed = desk.file(session, "환불\ud800", "높음\ud800", "파손\ud800")
+    assert (filed.category, filed.urgency, filed.summary) == ("환불\ufffd", "높음\ufffd", "파손\ufffd")
+    assert (filed.created_at, filed.rehearsal, filed.key) == (5.0, True, "c-1/2")
+
+
+def test_a_number_comes_of_its_key_alone_in_every_version() -> None:
+    assert (mint("c-1/2"), mint("c-1/2", 1)) == ("HT-6980712715", "HT-2037856690")
 
 
 async def test_a_run_that_ends_in_a_ticket_after_a_tool_filed_one_has_that_one(tmp_path: Path) -> None:
@@ -485,6 +530,42 @@ async def test_an_answer_beside_the_point_is_no_ticket(answers: Callable[[Ticket
     haru = desked([], desk=Odd(answers))
     run = await haru.ask("도와주세요", customer_id="C1")
     assert (run.finished, run.ticket, run.answer) == (False, None, KOREAN.holding)
+
+
+async def test_a_desk_that_hangs_as_often_as_there_are_threads_leaves_tools_theirs() -> None:
+    let_go, served = threading.Event(), threading.Event()
+
+    class Hanging:
+        def open(self, ticket: Ticket) -> Ticket:
+            let_go.wait(60)
+            return ticket
+
+    ticket = Ticket(
+        ticket_id="HT-1", key="c-1/1", conversation_id="c-1", customer_id="C1",
+        category="환불", urgency="높음", summary="파손", created_at=5.0,
+    )  # fmt: skip
+    desks = [StoreDesk(MemoryStore(), elsewhere=Hanging(), time_s=0.01) for _ in range(SIZE)]
+    try:
+        answers = [desk.open(ticket) for desk in desks]
+        given_up = await asyncio.gather(*(each for each in answers if isawaitable(each)), return_exceptions=True)
+        THREADS.submit(served.set)
+        assert [type(each) for each in given_up] == [TimeoutError] * SIZE
+        assert served.wait(10)
+    finally:
+        let_go.set()
+
+
+async def test_a_desk_may_be_a_plain_function_that_gives_something_to_wait_for() -> None:
+    class Later:
+        def open(self, ticket: Ticket) -> Awaitable[Ticket]:
+            async def filed() -> Ticket:
+                return ticket.model_copy(update={"ticket_id": "DESK-1"})
+
+            return filed()
+
+    run = await desked([], desk=Later()).ask("도와주세요", customer_id="C1")
+    assert run.ticket is not None
+    assert run.ticket.ticket_id == "DESK-1"
 
 
 async def test_an_asynchronous_desk_serves_a_plain_tool_and_is_refused_in_the_event_loop() -> None:
