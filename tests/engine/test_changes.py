@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -529,6 +529,28 @@ async def test_a_message_that_was_kept_by_another_table_begins_when_it_is_sent_a
         "A, B 지워 주세요",
         "여보세요?",
     ]
+
+
+async def test_a_message_that_was_kept_is_taken_once_where_it_is_sent_again_twice_in_one_moment() -> None:
+    class Meddled(MemoryStore):
+        before: Callable[[], Awaitable[object]] | None = None
+
+        async def append(self, conversation: Conversation, **place: Any) -> None:
+            before, self.before = self.before, None
+            if before is not None:
+                await before()
+            await super().append(conversation, **place)
+
+    store, clock = Meddled(), FakeClock()
+    paused = await waiting_twice(store, clock)
+    where = Where(customer_id="C1", conversation_id=paused.conversation_id)
+    rows = (Row(MessageReceived, "DONE", "THINK"), *BASIC[1:])
+    shut = engine(Workflow(rows, work=WORK, initial="DONE"), ScriptedModel([]), store, clock=clock)
+    await shut.ask("여보세요?", **where, message_id="m2")
+    await shut.approve(paused.conversation_id, "2.0")
+    mended = engine(SMALL, ScriptedModel(["네."]), store, clock=clock)
+    store.before = lambda: mended.ask("여보세요?", **where, message_id="m2")
+    assert (await mended.ask("여보세요?", **where, message_id="m2")).answer == "네."
 
 
 # --------------------------------------------------------------------------- the lease, whatever the table says

@@ -208,6 +208,14 @@ async def test_a_long_run_sends_less_and_ends_alike() -> None:
     assert after[-1] < before[-1] / 3
 
 
+async def test_the_journal_says_up_to_which_step_was_cut() -> None:
+    async with engine(ScriptedModel(looking(5)), tools=Tools(look=long), **SMALL) as haru:
+        done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
+        record = await record_of(haru, done.conversation_id)
+    observed = [step.seq for step in record.steps if step.event.kind == "observation_appended"]
+    assert [found.seq for found in compactions(record)] == observed[:-1], "all but the recent one"
+
+
 async def test_it_survives_the_process(tmp_path: Path) -> None:
     clock = FakeClock()
     async with engine(
@@ -265,6 +273,20 @@ async def test_what_is_in_doubt_stays_in_sight_until_it_is_settled() -> None:
     assert again.state == "DONE"
     assert "'name': 'pay'" not in str(model.requests[-1].contents)
     assert "Outcome of call 2.0" in str(model.requests[-1].contents)
+
+
+@pytest.mark.parametrize("limits", [{}, SMALL], ids=["whole", "made shorter"])
+async def test_an_outcome_that_came_late_is_told_with_the_next_request(limits: dict[str, Any]) -> None:
+    model = ScriptedModel([[("pay", {"what": "HR1"})], *looking(3), "네."])
+    async with engine(model, tools=Tools(look=long, pay=lambda _: 1 / 0), **limits) as haru:
+        first = await haru.ask("결제해 주세요", customer_id="C1", conversation_id="c-1")
+        assert first.state == "ESCALATE_TICKET"
+        await haru.settle("c-1", "2.0", Outcome(status="done", response={"result": {"paid": "HR1"}}))
+        await haru.ask("됐나요?", customer_id="C1", conversation_id="c-1")
+        record = await record_of(haru, "c-1")
+    assert bool(compactions(record)) == bool(limits)
+    assert "Outcome of call 2.0" in str(model.requests[-1].contents)
+    assert _sent_again(record.steps, Limits()) == [list(request.contents) for request in model.requests]
 
 
 # --------------------------------------------------------------------------- too large
@@ -366,6 +388,22 @@ async def test_a_second_try_keeps_apart_what_each_model_has_spent() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("retries", "left"), [(1, 1), (2, 2)])
+async def test_a_second_try_has_the_re_asks_that_are_left(retries: int, left: int) -> None:
+    model = Window(8_000, looking(6))
+    async with engine(model, tools=Tools(look=long), max_steps=12, model_retries=retries) as haru:
+        done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
+    assert (done.state, done.steps) == ("DONE", 8)
+    assert model.requests[6].requests_left == left
+
+
+async def test_who_has_asked_for_all_there_is_has_no_second_try() -> None:
+    model = ScriptedModel([*looking(5)[:-1], too_large(requests=3), "네."])
+    async with engine(model, tools=Tools(look=long), max_steps=12, model_retries=2) as haru:
+        done = await haru.ask("다 어디쯤 왔나요?", customer_id="C1")
+    assert (done.state, done.steps, len(model.requests)) == ("ESCALATE_TICKET", 8, 6)
+
+
 @pytest.mark.parametrize("limits", [{"max_steps": 6}, {"model_retries": 0}])
 async def test_a_second_try_is_charged_like_a_re_ask(limits: dict[str, Any]) -> None:
     model = Window(8_000, looking(6))
@@ -411,7 +449,7 @@ async def test_a_model_sums_up_where_that_is_chosen() -> None:
         assert (list(request.declarations), request.tools_allowed, request.on_text) == ([], False, None)
         assert check_contents(list(request.contents)) == []
     found = compactions(record)
-    assert {each.by for each in found} == {"model"}
+    assert {(each.by, each.requests, each.usage.prompt) for each in found} == {("model", 1, 70)}
     assert (done.usage.prompt, done.usage.cost_usd) == (70 * len(requests), 0.5 * len(requests))
     assert done.steps == len(model.requests) == 5 + len(requests)
     assert 'summary: "HR20260725000은 배송중."' in str(model.requests[-1].contents[1])
@@ -437,8 +475,36 @@ async def test_what_is_no_summary_falls_back_to_the_digest_and_is_asked_for_once
     found = compactions(record)
     assert len(found) > 1
     assert [each.failed for each in found] == [why, *[""] * (len(found) - 1)]
+    assert [each.requests for each in found] == [getattr(failing, "requests", 1), *[0] * (len(found) - 1)]
     assert {each.by for each in found} == {"digest"}
     assert done.steps == 4 + getattr(failing, "requests", 1)
+
+
+async def test_a_refusal_after_a_summary_keeps_what_the_summary_has_spent() -> None:
+    def line(request: ModelRequest) -> Line:
+        if request.system == SUMMARISER:
+            return answer("배송중.", usage=Usage(prompt=70))
+        return next(lines)
+
+    lines = iter([*looking(2)[:-1], too_large(usage=Usage(prompt=5)), answer("네.", usage=Usage(prompt=3))])
+    tools = Tools(look=lambda _: "배송중 " * 1_200)
+    async with engine(ScriptedModel(line), tools=tools, summarise="model", **SMALL) as haru:
+        done = await haru.ask("어디쯤 왔나요?", customer_id="C1")
+        record = await record_of(haru, done.conversation_id)
+    (found,) = compactions(record)
+    assert found.refused is not None
+    assert (found.requests, found.usage.prompt) == (1, 70)
+    assert (done.state, done.steps, done.usage.prompt) == ("DONE", 5, 78)
+
+
+async def test_no_summary_is_asked_for_where_notes_are_enough() -> None:
+    model = summarising(answer("배송중."), steps=5)
+    limits: dict[str, Any] = {"compact_at_tokens": 2_000, "keep_recent_contents": 2}
+    async with engine(model, tools=Tools(look=long), summarise="model", **limits) as haru:
+        done = await haru.ask("어디쯤 왔나요?", customer_id="C1")
+        record = await record_of(haru, done.conversation_id)
+    assert [found.record for found in compactions(record)] == [""]
+    assert asked_for_summary(model) == []
 
 
 async def test_no_summary_is_asked_for_with_the_last_request() -> None:

@@ -123,7 +123,8 @@ async def test_the_same_message_again_while_its_run_goes_on_waits_for_that_run()
         assert [await each for each in again] == [run]
 
 
-async def test_a_message_that_cannot_be_kept_is_told_so() -> None:
+@pytest.mark.parametrize("message_id", [None, "m1"])
+async def test_a_message_that_cannot_be_kept_is_told_so(message_id: str | None) -> None:
     class Full(MemoryStore):
         async def append(self, conversation: Conversation, **place: Any) -> None:
             if isinstance(conversation.steps[-1].event, MessageHeld):
@@ -133,7 +134,19 @@ async def test_a_message_that_cannot_be_kept_is_told_so() -> None:
     haru, _ = await paused(Full())
     async with asyncio.timeout(30):
         with pytest.raises(StoreError, match="full"):
-            await haru.ask("그리고요?", **OURS)
+            await haru.ask("그리고요?", **OURS, message_id=message_id)
+
+
+@pytest.mark.parametrize("message_id", [None, "m1"])
+async def test_a_message_that_cannot_begin_its_run_is_told_so(message_id: str | None) -> None:
+    class Full(MemoryStore):
+        async def append(self, conversation: Conversation, **place: Any) -> None:
+            await asyncio.sleep(0)
+            raise StoreError("The disk is full.")
+
+    async with asyncio.timeout(30):
+        with pytest.raises(StoreError, match="full"):
+            await engine(ScriptedModel(["네."]), store=Full()).ask("안녕하세요", **OURS, message_id=message_id)
 
 
 # --------------------------------------------------------------------------- a call that waits
