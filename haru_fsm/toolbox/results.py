@@ -163,10 +163,6 @@ class _Reader:
                 return self._model(value)
             case Drained():
                 return self._few(value)
-            case set() | frozenset():
-                return list(value)
-            case list() | tuple():
-                return _row(value)
             case collections.abc.Mapping():
                 return dict(value.items())
             case types.SimpleNamespace():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections import OrderedDict, UserList, defaultdict, deque, namedtuple
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -19,7 +19,7 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, SecretStr, field_serializer
+from pydantic import BaseModel, Field, RootModel, SecretStr, field_serializer
 
 from haru_fsm.json_safe import json_safe
 from haru_fsm.toolbox import Secret
@@ -71,6 +71,23 @@ class Broken:
 class Raising(dict[str, Any]):
     def items(self) -> Any:
         raise RuntimeError("no items")
+
+
+class Text(str):
+    pass
+
+
+class Count(int):
+    pass
+
+
+class Share(float):
+    pass
+
+
+class Halved:
+    def __str__(self) -> str:
+        return "half \ud800"
 
 
 Point = namedtuple("Point", "x y")
@@ -141,24 +158,39 @@ def test_order_and_siblings_are_kept(items: list[Any], keys: list[str]) -> None:
         (timedelta(minutes=90), "PT1H30M"),
         (Decimal("12900.50"), "12900.50"),
         (Decimal("1E+3"), "1000"),
+        (Decimal("1E+999999"), "1E+999999"),
+        (Decimal("1E-999999"), "1E-999999"),
+        (Decimal("NaN"), "NaN"),
         (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
         (Status.SHIPPED, "배송중"),
         (Level.HIGH, 2),
         ({"a"}, ["a"]),
         ({"b", "a", "c"}, ["a", "b", "c"]),
+        ({2, "b", None}, ["b", 2, None]),
         (frozenset({2, 1}), [1, 2]),
         ((1, 2), [1, 2]),
         (Point(1, 2), {"x": 1, "y": 2}),
         (deque([1]), [1]),
+        (UserList([Status.SHIPPED]), ["배송중"]),
+        (RootModel[list[int]]([1]), {"root": [1]}),
+        (Text("text"), "text"),
+        (Text("a\ud800"), "a\ufffd"),
+        (Count(3), 3),
+        (Share(0.5), 0.5),
+        (Share("inf"), "Infinity"),
         (range(3), [0, 1, 2]),
         (OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
         (defaultdict(list, a=[1]), {"a": [1]}),
         (b"ok", "ok"),
+        (b"a\tb\r\n", "a\tb\r\n"),
+        (b"a\x00", {"bytes": 2, "base64": "YQA="}),
         ("한글".encode(), "한글"),
         (b"%PDF-\xff\x00", {"bytes": 7, "base64": "JVBERi3/AA=="}),
         ([b"\x00", b"\xff"], [{"bytes": 1, "base64": "AA=="}, {"bytes": 1, "base64": "/w=="}]),
         (float("nan"), "NaN"),
         ("a\ud800", "a\ufffd"),
+        ({"a\ud800": "b\ud800"}, {"a\ufffd": "b\ufffd"}),
+        (Halved(), "half \ufffd"),
         ("W\x00s", "W\x00s"),
         ("\\u0000", "\\u0000"),
         ({1: "a", None: "b", False: "c"}, {"1": "a", "null": "b", "false": "c"}),
@@ -208,7 +240,9 @@ def test_what_has_no_json_form_is_named_and_told() -> None:
         "result": "<Plain>",
         "note": "Plain has no JSON form; return a dict, a list, a text or a number instead.",
     }
-    assert response([Plain(), Plain(), len])["result"] == ["<Plain>", "<Plain>", "<len>"]
+    answer = response([Plain(), Plain(), len, Line, Order])
+    assert answer["result"] == ["<Plain>", "<Plain>", "<len>", "<Line>", "<Order>"]
+    assert answer["note"].count("Plain has no JSON form") == 1
 
 
 def test_what_cannot_be_read_is_an_error_that_does_not_deny_the_call() -> None:
@@ -232,12 +266,16 @@ def test_cycles_depth_and_size_are_bounded() -> None:
     deep: Any = "x"
     for _ in range(5_000):
         deep = [deep]
-    assert "(nested too deeply)" in json.dumps(response(deep))
+    answer = response(deep)
+    assert "(nested too deeply)" in json.dumps(answer)
+    assert json_safe([answer]) == [answer], "the journal has room for its own levels"
 
     wide: Any = [0]
     for _ in range(40):
         wide = [wide, wide]
-    assert "too large" in response(wide)["note"]
+    answer = response(wide)
+    assert "too large" in answer["note"]
+    assert "(too much to keep)" in str(answer["result"])
 
 
 def test_a_generator_gives_a_bounded_number_of_items() -> None:
@@ -259,7 +297,9 @@ def test_three_megabytes_of_korean_are_kept_whole() -> None:
 
 def test_errors_are_short_and_have_no_traceback() -> None:
     assert failure(RuntimeError("courier api 500")) == {"error": "RuntimeError: courier api 500"}
-    assert failure(KeyError()) == {"error": "KeyError"}
+    assert failure(KeyError()) == failure(KeyError(), named=False) == {"error": "KeyError"}
+    assert failure(RuntimeError("  \n")) == {"error": "RuntimeError"}
+    assert failure(RuntimeError(" sold out\n"), named=False) == {"error": "sold out"}
     assert failure(RuntimeError("a\ud800")) == {"error": "RuntimeError: a\ufffd"}
     assert len(failure(ValueError("x" * 10_000))["error"]) <= 500
 
@@ -320,6 +360,8 @@ def test_secret_fields_are_redacted_wherever_they_stand() -> None:
     assert answer["result"]["account"]["note"] == "my [secret] is secret"
     assert "김도윤" in text
     assert "t0ken-one" not in json.dumps(response(Plainly(token="t0ken-one")))
+    login = {"user": "a", "password": "[secret]", "spare": "[secret]"}
+    assert response(Login("a", "7", [])) == {"result": login}, "also where it is too short to be looked for elsewhere"
 
 
 def test_a_models_own_dump_keeps_its_secret() -> None:
