@@ -186,17 +186,22 @@ ANSWERED = [
 
 
 @pytest.mark.parametrize(
-    ("digested", "kept"),
+    ("digested", "kept", "more"),
     [
-        pytest.param(5, (0, 3), id="a call without its response"),
-        pytest.param(5, (0, 4), id="a response without its call"),
-        pytest.param(4, (0,), id="a border within a pair"),
-        pytest.param(3, (0, 1), id="a call after a turn of the model"),
+        pytest.param(5, (0, 3), {}, id="a call without its response"),
+        pytest.param(5, (0, 4), {}, id="a response without its call"),
+        pytest.param(4, (0,), {}, id="a border within a pair"),
+        pytest.param(3, (0, 1), {}, id="a call after a turn of the model"),
+        pytest.param(3, (0,), {"until": 7}, id="more than there is"),
+        pytest.param(3, (0,), {"until": 2}, id="a record of more than was cut"),
+        pytest.param(3, (0,), {"record": ""}, id="nothing in the place of what is gone"),
     ],
 )
-def test_what_would_break_the_history_is_not_carried_out(digested: int, kept: tuple[int, ...]) -> None:
-    foreign = Compaction(until=5, digested=digested, kept=kept, record=record(["asked: 1"], [], 100))
-    assert list(shorter(ANSWERED, foreign)[0]) == ANSWERED
+def test_what_would_break_the_history_is_not_carried_out(digested: int, kept: tuple[int, ...], more: JSON) -> None:
+    plan = {"until": 5, "digested": digested, "kept": kept, "record": record(["asked: 1"], [], 100), **more}
+    left, places = shorter(ANSWERED, Compaction(**plan))
+    assert list(left) == ANSWERED
+    assert places == {position: position for position in range(len(ANSWERED))}
 
 
 # --------------------------------------------------------------------------- the order of things
@@ -217,16 +222,29 @@ def conversation(groups: int, chars: int = 1_000) -> list[JSON]:
     return said + [content for number in range(groups) for content in group(number, chars)]
 
 
+@pytest.mark.parametrize(("aim", "size"), [(0, 2_000), (8_000, 2_000), (20_000, 5_000), (10**6, 60_000)])
+def test_a_record_has_a_quarter_of_the_room_within_bounds(aim: int, size: int) -> None:
+    assert Room(aim=aim, keep_recent=1).record == size
+
+
+def test_a_sixteenth_is_worth_it_and_after_a_refusal_anything() -> None:
+    first, again = Room(aim=0, keep_recent=1), Room(aim=0, keep_recent=1, recent_chars=2_000)
+    assert [first.is_worth(1_600, after) for after in (1_500, 1_501)] == [True, False]
+    assert [again.is_worth(1_600, after) for after in (1_599, 1_600)] == [True, False]
+
+
 def test_results_become_notes_before_anything_is_replaced() -> None:
     contents = conversation(6)
+    contents[2]["parts"].append({"text": "(Outcome of call 2.0, ...)"})
     found = plan(contents, (0,), Room(aim=5_000, keep_recent=4), recorded=False)
     assert found is not None
-    assert (found.until, found.digested, found.record) == (9, 0, "")
+    assert (found.until, found.digested, found.record, found.kept) == (9, 0, "", (0,))
     left, _ = shorter(contents, found)
     assert len(left) == len(contents)
     assert left[2]["parts"][0]["functionResponse"]["id"] == "i0"
     assert "first 200 of 1,000 characters" in left[2]["parts"][0]["functionResponse"]["response"]["note"]
     assert left[-4:] == tuple(contents[-4:])
+    assert left[2]["parts"][1] == contents[2]["parts"][1], "what is told beside a result is told once"
 
 
 def test_where_notes_are_not_enough_the_oldest_groups_become_a_record() -> None:
@@ -239,6 +257,44 @@ def test_where_notes_are_not_enough_the_oldest_groups_become_a_record() -> None:
     assert [places[position] for position in (0, found.digested)] == [0, 2]
     lines, _ = read_record(found.record)
     assert len(lines) == (found.digested - 1) // 2, "a line for each call"
+
+
+def test_no_more_is_replaced_than_has_to_be() -> None:
+    contents = conversation(30, chars=400)
+    for aim in range(11_000, 13_000, 100):
+        found = plan(contents, (0,), Room(aim=aim, keep_recent=4), recorded=False)
+        assert found is not None
+        assert 0 < found.digested < found.until
+        assert aim - 1_400 < found.after <= aim
+
+
+@pytest.mark.parametrize("doubt", [1, 3, 5])
+def test_a_call_in_doubt_stays_where_what_is_around_it_goes_and_so_it_does_the_next_time(doubt: int) -> None:
+    contents = conversation(6)
+    for place, name in ((doubt, "HR-doubt-1"), (11, "HR-recent-2")):
+        contents[place]["parts"][0]["functionCall"]["args"] = {"order": name}
+    first = plan(contents, (0, doubt), Room(aim=0, keep_recent=2), recorded=False)
+    assert first is not None
+    assert (first.digested, first.kept) == (11, (0, doubt, doubt + 1))
+    left, places = shorter(contents, first)
+    assert places == {0: 0, doubt: 2, doubt + 1: 3, 11: 4, 12: 5}
+    assert left[2:4] == tuple(contents[doubt : doubt + 2])
+    told = transcript(contents, first, recorded=False)
+    assert (told.count("called: look"), "HR-doubt-1" in told, "HR-recent-2" in told) == (4, False, False)
+    assert "HR-" not in first.record.replace("HR2026", "")
+
+    more = [*left, *conversation(4)[1:]]
+    second = plan(more, (0, 2), Room(aim=0, keep_recent=2), recorded=True)
+    assert second is not None
+    assert (second.digested, second.kept) == (12, (0, 2, 3))
+    assert (len(read_record(first.record)[0]), len(read_record(second.record)[0])) == (4, 8)
+    again, _ = shorter(more, second)
+    assert again[1]["parts"][0]["text"] == second.record
+    assert second.record.count(HEAD) == 1
+    assert again[2:4] == left[2:4]
+    assert check_contents(list(again)) == []
+    told = transcript(more, second, recorded=True)
+    assert (told.count("called: look"), told.count(HEAD), "HR-doubt-1" in told) == (8, 1, False)
 
 
 def test_the_next_record_goes_on_with_the_one_before() -> None:
@@ -275,18 +331,18 @@ def test_after_a_refusal_recent_results_are_cut_as_well() -> None:
 
 
 def test_after_a_refusal_the_first_turn_is_cut_unless_it_is_the_latest_message() -> None:
-    picture = {"inlineData": {"mimeType": "image/png", "data": "A" * 40_000}}
+    picture, icon = ({"inlineData": {"mimeType": "image/png", "data": "A" * count}} for count in (8_000, 7_000))
     contents: list[JSON] = [
-        {"role": "user", "parts": [{"text": "가" * 20_000}, {"text": "짧은 글"}, picture]},
+        {"role": "user", "parts": [{"text": "가" * 20_000}, {"text": "나" * 2_000}, picture, icon]},
         {"role": "model", "parts": [{"text": "네"}]},
-        {"role": "user", "parts": [{"text": "또"}]},
+        {"role": "user", "parts": [{"text": "또" * 3_000}]},
     ]
     room = Room(aim=0, keep_recent=1, recent_chars=2_000)
     found = plan(contents, (2,), room, recorded=False)
     assert found is not None
     left, _ = shorter(contents, found)
-    text, short, attached = (part["text"] for part in left[0]["parts"])
-    assert (text, short, attached) == ("가" * 1_999 + "…", "짧은 글", LEFT_OUT)
+    assert left[0]["parts"] == [{"text": "가" * 1_999 + "…"}, {"text": "나" * 2_000}, {"text": LEFT_OUT}, icon]
+    assert left[-1] == contents[-1]
     assert found.after == sum(map(size_of, left))
     assert plan(left, (2,), room, recorded=bool(found.record)) is None, "cut once is enough"
     first_is_latest = plan(contents[:2], (0,), room, recorded=False)
@@ -315,6 +371,19 @@ def test_a_summary_that_does_not_shorten_is_none(length: int) -> None:
     found = plan(contents, (0,), Room(aim=0, keep_recent=2), recorded=False)
     assert found is not None
     assert with_summary(contents, found, "다" * length, recorded=False) is None
+
+
+def test_a_summary_may_be_longer_than_the_digest_and_have_half_of_what_it_stands_for() -> None:
+    contents = conversation(4)
+    found = plan(contents, (0,), Room(aim=0, keep_recent=2), recorded=False)
+    assert found is not None
+    room = sum(map(size_of, contents[1:7])) // 2
+    short = with_summary(contents, found, "a", recorded=False)
+    assert short is not None
+    length = room - size_of(short.record) + 1
+    assert room > size_of(found.record)
+    assert with_summary(contents, found, "a" * length, recorded=False) is not None
+    assert with_summary(contents, found, "a" * (length + 1), recorded=False) is None
 
 
 def test_whoever_summarises_reads_more_than_the_digest_has() -> None:
