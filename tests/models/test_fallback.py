@@ -85,6 +85,18 @@ async def test_nobody_else_is_asked_when_the_time_is_over() -> None:
     assert second.requests == []
 
 
+async def test_the_first_is_asked_whatever_time_there_is_and_the_next_with_the_last_of_it() -> None:
+    assert (await ask(Takes(said("a")), timeout_s=0)).model == "a"
+    clock = FakeClock()
+    assert (await ask(Takes(failed("a"), clock, 29.5), Takes(said("b")), clock=clock, timeout_s=30)).model == "b"
+
+
+async def test_tools_that_are_off_are_off_for_all() -> None:
+    models = [Takes(failed("a")), Takes(said("b"))]
+    await ask(*models, tools_allowed=False)
+    assert [model.requests[0].tools_allowed for model in models] == [False, False]
+
+
 async def test_the_next_has_what_is_left_of_time_and_requests() -> None:
     clock = FakeClock()
     second = Takes(said("b"))

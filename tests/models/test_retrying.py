@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haru_fsm.clock import FakeClock
-from haru_fsm.conversation import FailureReason, ModelAnswered, ModelFailed, ToolsRequested, Usage
+from haru_fsm.conversation import JSON, FailureReason, ModelAnswered, ModelFailed, ToolsRequested, Usage
 from haru_fsm.limits import Limits
 from haru_fsm.models import Declaration, ModelOutcome, ModelRequest
 from haru_fsm.models.hints import is_worth_asking_again
@@ -149,6 +150,39 @@ async def test_a_call_although_tools_are_off_is_no_reply() -> None:
     assert outcome.usage.total == 240
 
 
+async def test_who_may_call_nothing_is_told_so_and_what_it_has_called() -> None:
+    thought: JSON = {"text": "...", "thought": True}
+    called = Usable({"role": "model", "parts": [thought, call("get_order")]}, calls=1)
+    asking = Scripted(called, ANSWER)
+    await ask(asking, request={"tools_allowed": False})
+    assert "(functions): 없음 (none)." in asking.hints[1]
+    assert "(called): get_order." in asking.hints[1]
+
+
+async def test_only_a_reply_that_was_cut_off_gets_more_room() -> None:
+    asking = Scripted(problem("cut_off", usage=Usage(thoughts=1)), problem("recitation"), ANSWER)
+    await ask(asking)
+    assert [attempt.amendment.cut_off for attempt in asking.attempts] == [0, 1, 1]
+    assert asking.attempts[1].amendment.thought
+
+
+async def test_what_words_do_not_help_with_is_asked_for_in_another_form() -> None:
+    asking = Scripted(problem("empty"), problem("empty"), problem("recitation"), ANSWER)
+    await ask(asking, model_retries=3)
+    assert [attempt.amendment.adapted for attempt in asking.attempts] == [False, False, True, True]
+
+
+async def test_what_is_shown_of_an_answer_and_which_calls_cannot_be_read_is_kept() -> None:
+    heard = list[str]()
+    leaked = Usable({"role": "model", "parts": [{"text": "THOUGHT: x\n\n배송중"}]}, shown="배송중")
+    answered = await ask(Scripted(leaked), request={"on_text": heard.append})
+    assert isinstance(answered, ModelAnswered)
+    assert (answered.text, heard) == ("배송중", ["배송중"])
+    requested = await ask(Scripted(replace(CALL, unusable={0: "a list"})))
+    assert isinstance(requested, ToolsRequested)
+    assert requested.unusable == {0: "a list"}
+
+
 # --------------------------------------------------------------------------- retries
 
 
@@ -168,6 +202,61 @@ async def test_the_wait_that_was_told_is_kept() -> None:
     outcome = await ask(Scripted(problem("rate_limited", retry_after_s=2.0), ANSWER), clock=clock)
     assert isinstance(outcome, ModelAnswered)
     assert clock.slept == [2.0]
+
+
+async def test_what_was_refused_is_left_out_at_once_and_from_then_on() -> None:
+    clock = FakeClock()
+    asking = Scripted(problem("bad_request", adapted=True), problem("server"), problem("empty"), ANSWER)
+    outcome = await ask(asking, clock=clock)
+    assert (outcome.requests, len(clock.slept), clock.slept[0]) == (4, 2, 0)
+    assert [attempt.amendment.adapted for attempt in asking.attempts] == [False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("begun", "reason", "streamed"),
+    [
+        (True, "transport", [True, False, False]),
+        (True, "unreadable", [True, False, False]),
+        (False, "transport", [True, True, True]),
+        (True, "empty", [True, True, True]),
+    ],
+)
+async def test_a_stream_that_has_broken_off_is_not_asked_for_again(
+    begun: bool, reason: str, streamed: list[bool]
+) -> None:
+    attempts = list[Attempt]()
+
+    async def asking(attempt: Attempt) -> Reply:
+        attempts.append(attempt)
+        if len(attempts) == 1 and begun:
+            attempt.hear("")
+        return [problem(reason), problem("server"), ANSWER][len(attempts) - 1]
+
+    await ask(asking, request={"on_text": lambda _: None})
+    assert [attempt.streamed for attempt in attempts] == streamed
+    await ask(asking := Scripted(ANSWER))
+    assert not asking.attempts[0].streamed, "nobody listens"
+
+
+async def test_after_a_stream_that_was_heard_and_broke_off_nothing_is_told() -> None:
+    heard, lines = list[str](), ["배송이 ", "주문은 "]
+
+    async def asking(attempt: Attempt) -> Reply:
+        attempt.hear(lines.pop(0))
+        return ANSWER if not lines else problem("transport")
+
+    outcome = await ask(asking, request={"on_text": heard.append})
+    assert isinstance(outcome, ModelAnswered)
+    assert heard == ["배송이 "]
+
+
+async def test_what_a_stream_had_spent_before_it_raised_is_counted() -> None:
+    async def breaks(attempt: Attempt) -> Reply:
+        attempt.spent = SPENT
+        raise OSError("gone")
+
+    outcome = await ask(breaks, http_retries=1)
+    assert outcome.usage == SPENT + SPENT
 
 
 @pytest.mark.parametrize(("wait", "timeout"), [(58.0, 20.0), (20.0, 20.0), (3600.0, None)])
@@ -198,6 +287,12 @@ async def test_exceptions_are_translated_and_keys_taken_out(caplog: pytest.LogCa
     assert isinstance(outcome, ModelFailed)
     assert "topsecret1" not in repr(outcome) + caplog.text
     assert outcome.detail == "key [key] refused"
+
+
+async def test_what_is_too_short_for_a_key_is_no_secret() -> None:
+    outcome = await ask(Scripted(ValueError("the key 1234 is abc")), keys=("", "abc", "1234"), http_retries=0)
+    assert isinstance(outcome, ModelFailed)
+    assert outcome.detail == "the key [key] is abc"
 
 
 # --------------------------------------------------------------------------- time

@@ -84,6 +84,12 @@ async def test_the_rewriting_is_a_request_like_any_other(left: int, rewritten: b
     assert (outcome.model == "strong", bool(strong.requests)) == (rewritten, rewritten)
 
 
+async def test_the_rewriting_has_the_time_that_is_left() -> None:
+    clock, strong = FakeClock(), Takes(FINAL)
+    outcome = await ask(Takes(DRAFT, clock, 29.5), strong, clock=clock, timeout_s=30)
+    assert (outcome.model, strong.requests[0].timeout_s) == ("strong", 0.5)
+
+
 async def test_there_is_no_rewriting_after_the_deadline() -> None:
     clock, strong, heard = FakeClock(), Takes(FINAL), list[str]()
     outcome = await ask(Takes(DRAFT, clock, 30), strong, clock=clock, timeout_s=30, on_text=heard.append)
