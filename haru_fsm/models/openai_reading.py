@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from haru_fsm.conversation import JSON, FailureReason, Usage
 from haru_fsm.json_safe import json_safe
@@ -70,8 +71,9 @@ def read_body(body: object, request: JSON | None = None) -> Reply:
         return Problem(FailureReason.UNREADABLE, said("the reply is no object", safe))
     choice = first_choice(safe)
     if error := safe.get("error") or (choice or {}).get("error"):
-        # Gateways that have begun to answer before they knew send their errors with status 200.
-        return read_error(as_count(as_dict(error).get("code")) or 200, {"error": error})
+        # Gateways that have begun to answer before they knew send their errors with status 200, behind half a reply.
+        problem = read_error(as_count(as_dict(error).get("code")) or 200, {"error": error})
+        return problem if choice is None else replace(problem, usage=_usage(safe, request))
     if choice is None:
         if isinstance(safe.get("choices"), list):
             return Problem(FailureReason.EMPTY, "a reply without choices", usage=_usage(safe, request))

@@ -441,6 +441,36 @@ def test_thoughts_are_counted_and_cached_tokens_only_once() -> None:
     assert (usage.total, usage.cached, usage.thoughts, usage.estimated) == (2120, 800, 1200, False)
 
 
+COUNTS: JSON = {
+    "promptTokenCount": 90,
+    "toolUsePromptTokenCount": 10,
+    "thoughtsTokenCount": 5,
+    "candidatesTokenCount": 15,
+    "totalTokenCount": 130,
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "finish", "wanted"),
+    [
+        (reply(finish=None, usage=COUNTS) | {"promptFeedback": {"blockReason": "SAFETY"}}, None, None),
+        (reply(call("a"), finish="MAX_TOKENS", usage=COUNTS), "MAX_TOKENS", "a"),
+        (reply(call("a"), call(" "), usage=COUNTS), "STOP", "a,"),
+        (reply(call("a"), call(" "), finish="", usage=COUNTS), None, "a,"),
+        (reply(" ", usage=COUNTS), "STOP", None),
+        (reply(" ", finish="", usage=COUNTS), None, None),
+        (reply("반쯤", finish=None, usage=COUNTS) | {"error": {"code": 503, "message": "down"}}, None, None),
+        (reply(finish="UNEXPECTED_TOOL_CALL", usage=COUNTS, finishMessage="x"), "UNEXPECTED_TOOL_CALL", None),
+    ],
+    ids=range(8),
+)
+def test_what_is_of_no_use_is_paid_for_and_told(body: JSON, finish: str | None, wanted: str | None) -> None:
+    found = problem(body)
+    assert (found.finish_reason, found.wanted) == (finish, wanted)
+    usage = found.usage
+    assert (usage.prompt, usage.tool, usage.thoughts, usage.answer, usage.total) == (90, 10, 5, 25, 130)
+
+
 @pytest.mark.parametrize("count", [12, 12.0, "12"])
 def test_counts_are_read_however_a_gateway_writes_them(count: float | str) -> None:
     usage = read_usage({"usageMetadata": {"promptTokenCount": count}})

@@ -45,12 +45,45 @@ def worded(message: str, code: str | None = None, type_: str | None = "invalid_r
         (529, worded("overloaded"), "server"),
         (503, "no healthy upstream", "server"),
         (418, "teapot", "bad_request"),
+        (422, worded("Invalid API key"), "wrong_key"),
+        (422, worded("gpt-9 is not a valid model ID"), "unknown_model"),
+        (422, worded("too many tokens"), "too_large"),
+        (413, worded("too many input tokens"), "too_large"),
+        (404, worded("gone", "DeploymentNotFound"), "unknown_model"),
+        (400, {"detail": "prompt is too long"}, "too_large"),
+        (500, worded("upstream", "context_length_exceeded"), "server"),
+        (500, worded("maximum context length is 4096 tokens"), "server"),
+        (500, worded("Invalid API key"), "server"),
+        (502, worded("model not found"), "server"),
+        (500, worded("You exceeded your current quota"), "server"),
     ],
 )  # fmt: skip
 def test_each_error_has_one_meaning(status: int, body: object, reason: str) -> None:
     problem = read_error(status, body)
     assert (problem.reason, problem.http_status) == (reason, status)
     assert str(status) in problem.detail
+
+
+def test_what_the_provider_said_is_told_in_its_words() -> None:
+    assert read_error(400, worded("wrong", "some_code", "some_type")).detail == "400: some_code: wrong"
+    assert read_error(400, worded("wrong", None, "some_type")).detail == "400: some_type: wrong"
+    assert "not permitted" in read_error(422, {"detail": [{"msg": "not permitted"}]}).detail
+    assert read_error(400, {"error": {"code": "server_error", "message": "x"}}).http_status == 400
+
+
+@pytest.mark.parametrize(
+    ("headers", "message", "seconds"),
+    [
+        ({"retry-after-ms": "1500"}, "slow down", 1.5),
+        ({"retry-after-ms": "1500", "retry-after": "7"}, "slow down", 1.5),
+        ({"retry-after": "7"}, "try again in 3s", 7.0),
+        ({}, "Please try again in 1m2.5s.", 62.5),
+        ({}, "Please TRY AGAIN IN 1H 20MS", 3600.02),
+        ({}, "Please try again later", None),
+    ],
+)
+def test_the_wait_that_is_told(headers: dict[str, str], message: str, seconds: float | None) -> None:
+    assert read_error(429, worded(message), headers).retry_after_s == seconds
 
 
 def test_hints_say_where_to_look() -> None:
@@ -76,6 +109,7 @@ def test_a_date_in_the_past_is_no_wait() -> None:
         (400, "Unsupported value: 'temperature' does not support 0.2 with this model.", "temperature"),
         (400, "maximum context length is 4096 tokens (1000 in max_tokens)", None),
         (500, "stream_options crashed", None),
+        (418, "temperature is not supported", None),
         (400, "messages must alternate", None),
     ],
 )  # fmt: skip

@@ -122,7 +122,11 @@ def test_the_older_function_call(finish: str | None) -> None:
         ('{"order_id": "HR', {}, "no valid JSON"),
         ("{'order_id': 'HR1'}", {}, "no valid JSON"),
         (3, {}, "a number"),
+        (json.dumps(json.dumps('{"n": 1}')), {}, "a string"),
+        ("[" * 100_000, {}, "no valid JSON"),
+        ('{"a":' * 100_000, {}, "no valid JSON"),
     ],
+    ids=lambda value: str(value)[:40],
 )
 def test_arguments_as_they_come(arguments: object, args: JSON, why: str | None) -> None:
     read = usable(with_arguments(arguments))
@@ -194,6 +198,58 @@ def test_odd_bodies(body: object, reason: FailureReason) -> None:
     assert problem(body).reason is reason
 
 
+def nameless() -> JSON:
+    body = reply(call("a"), call(" "))
+    body["choices"][0]["finish_reason"] = ""
+    return body
+
+
+@pytest.mark.parametrize(
+    ("body", "finish", "wanted"),
+    [
+        ({**reply("네."), "choices": []}, None, None),
+        (reply("반쯤", call("get_order"), finish="length"), "length", "get_order"),
+        (reply(refusal="도와드릴 수 없습니다."), "stop", None),
+        (reply(refusal="도와드릴 수 없습니다.", finish=""), None, None),
+        (nameless(), None, "a,"),
+        (reply("", finish="tool_calls"), "tool_calls", None),
+        (reply(" \n"), "stop", None),
+        (reply(" \n", finish=""), None, None),
+        ({**reply("반쯤"), "error": {"code": 502, "message": "Provider returned error"}}, None, None),
+    ],
+    ids=range(9),
+)
+def test_what_is_of_no_use_is_paid_for_and_told(body: JSON, finish: str | None, wanted: str | None) -> None:
+    found = problem(body)
+    assert (found.usage.prompt, found.usage.answer, found.finish_reason, found.wanted) == (100, 20, finish, wanted)
+
+
+def test_what_came_before_an_error_is_paid_for_also_where_nobody_has_counted_it() -> None:
+    choice = {"message": {"content": "가" * 400}, "error": {"code": 503, "message": "down"}}
+    found = read_body({"choices": [choice]}, {"messages": "x" * 400})
+    assert isinstance(found, Problem)
+    assert (found.reason, found.usage.prompt > 90, found.usage.answer > 250) == (FailureReason.SERVER, True, True)
+    nothing_came = problem({"error": {"code": 503, "message": "down"}})
+    assert nothing_came.usage.total == 0
+
+
+def test_how_a_reply_ended_is_told_where_it_says_nothing_itself() -> None:
+    assert "the reply ended with length" in problem(reply("반쯤", finish="length")).detail
+    assert usable(reply("네.", refusal="  ")).content["parts"] == [{"text": "네."}]
+    assert (
+        problem(reply(content=["x", {"type": "refusal", "refusal": "아니요"}])).reason is FailureReason.ANSWER_BLOCKED
+    )
+
+
+def test_calls_of_tools_of_another_kind_and_ids_of_another_type() -> None:
+    body = reply(call("a", id=None), call("b", id=None), call("c", id=None))
+    first, second, third = body["choices"][0]["message"]["tool_calls"]
+    first["id"], second["id"] = 7, ""
+    third["custom"] = third.pop("function")
+    found = content_calls(usable(body).content)
+    assert [(one.name, one.id) for one in found] == [("a", "7"), ("b", None), ("c", None)]
+
+
 def test_text_that_is_no_json() -> None:
     odd, read = read_text("<html>"), read_text(json.dumps(reply("네.")))
     assert isinstance(odd, Problem)
@@ -228,7 +284,25 @@ def test_text_that_is_no_json() -> None:
             },
             (100, 0, 30, 50),
         ),
+        (
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 20,
+                "completion_tokens_details": {"reasoning_tokens": 30},
+            },
+            (100, 0, 30, 20),
+        ),
+        (
+            {
+                "prompt_tokens": 100,
+                "completion_tokens": 30,
+                "total_tokens": 130,
+                "completion_tokens_details": {"reasoning_tokens": 30},
+            },
+            (100, 0, 30, 0),
+        ),
         ({"prompt_tokens": 100, "completion_tokens": 20, "prompt_cache_hit_tokens": 40}, (100, 40, 0, 20)),
+        ({"prompt_tokens": 100, "completion_tokens": 20, "cached_tokens": "x"}, (100, 0, 0, 20)),
         ({"prompt_tokens": "100", "completion_tokens": 20.0, "cached_tokens": 500}, (100, 100, 0, 20)),
         ({"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 150}, (100, 0, 0, 50)),
     ],
