@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,30 @@ import pytest
 from haru_fsm.conversation import (
     Conversation,
     Event,
+    MessageReceived,
     ModelFailed,
     ObservationAppended,
+    ResultStatus,
     Ticket,
     TicketClosed,
     TicketOpened,
     ToolsExecuted,
 )
-from haru_fsm.errors import ConversationMoved, SettingsError, StoreError
+from haru_fsm.errors import (
+    ConversationMoved,
+    FormatTooNew,
+    JournalDamaged,
+    SettingsError,
+    StoreError,
+    UnknownConversation,
+)
 from haru_fsm.models.scripted import answer, calls
-from haru_fsm.stores import Store, StoredTicket
+from haru_fsm.stores import FORMAT, Outcome, Record, Started, Store, StoredTicket
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore
 from haru_fsm.transfer import export, import_lines, verify
 from haru_fsm.transfer.importing import TOGETHER
-from haru_fsm.transfer.lines import sealed
+from haru_fsm.transfer.lines import KIND, contents, foot, sealed
 from tests.tables import SMALL, a_ticket, received
 
 FIRST = a_ticket()
@@ -192,3 +201,172 @@ async def test_lines_are_read_twice_and_not_kept(store: Store) -> None:
     assert await import_lines(store, given) == (1, 0)
     assert given.readings == 2
     assert await import_lines(store, iter(lines)) == (0, 1)
+
+
+async def test_all_that_is_stored_of_a_conversation_comes_with_it(store: Store) -> None:
+    old, asked = MemoryStore(), SMALL.begin("c-2", "C003", parent="c-1", rehearsal=True)
+    asked = SMALL.advance(asked, MessageReceived(text="결제해 주세요", at=1.5))
+    await moved(old, asked, 0)
+    await moved(
+        old, SMALL.advance(asked, calls(("pay", {}), ("pay", {}), ("pay", {})).model_copy(update={"at": 2.5})), 1
+    )
+    begun = Started(run=1, name="pay", digest="x", at=2.0)
+    known = Outcome(status=ResultStatus.DONE, response={"result": "냈습니다"}, at=3.0)
+    for call, notes in {"2.0": (begun, known), "2.1": (begun,), "2.2": (known,)}.items():
+        for note in notes:
+            await old.note("c-2", call, note)
+    assert await import_lines(store, [line async for line in export(old)]) == (1, 0)
+    was, now = await old.load("c-2"), await store.load("c-2")
+    assert was is not None
+    assert now is not None
+    assert (now.steps, now.ledger) == (was.steps, was.ledger)
+    there = now.summary
+    assert (there.parent, there.rehearsal, there.state, there.resting) == ("c-1", True, "ACT", False)
+    assert (there.created_at, there.updated_at) == (1.5, 2.5)
+
+
+# --------------------------------------------------------------------------- what is no export
+
+
+async def three() -> list[str]:
+    """The lines of an export of three conversations."""
+    old = MemoryStore()
+    for number in range(3):
+        await moved(old, received(conversation_id=f"c-{number}"), 0)
+    return [line async for line in export(old)]
+
+
+MANGLED: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
+    "nothing": (lambda lines: [], "no export"),
+    "without its first line": (lambda lines: lines[1:], "no export"),
+    "a first line of something else": (lambda lines: [sealed({"kind": "x", "format": 1}), *lines[1:]], "no export"),
+    "a first line that is no object": (lambda lines: ["[]", *lines[1:]], "no export"),
+    "a first line of a newer version": (lambda lines: [sealed({"kind": KIND, "format": FORMAT + 1}), *lines[1:]], "newer"),
+    "without its last line": (lambda lines: lines[:-1], "not whole"),
+    "without a line": (lambda lines: [*lines[:2], *lines[3:]], "not whole"),
+    "a line twice": (lambda lines: [*lines[:2], *lines[1:]], "not whole"),
+    "a line behind the last one": (lambda lines: [*lines, lines[1]], "not whole"),
+    "a last line of another": (lambda lines: [*lines[:-1], foot(2)], "not whole"),
+    "a last line that counts what is not there": (lambda lines: [*lines[:2], *lines[3:-1], lines[-1]], "not whole"),
+    "half a line": (lambda lines: [*lines[:2], lines[2][:90], *lines[3:]], "Line 3 .* cannot be read"),
+    "a line that is no object": (lambda lines: [*lines[:2], "[]", *lines[3:]], "Line 3 .* cannot be read"),
+    "a line without a content": (lambda lines: [*lines[:2], '{"digest": "x"}', *lines[3:]], "Line 3 .* cannot be read"),
+    "a line that was edited": (
+        lambda lines: [*lines[:2], lines[2].replace("C003", "C004"), *lines[3:]], "Line 3 .* was changed",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mangled", MANGLED)
+async def test_of_what_is_no_whole_export_nothing_is_stored(mangled: str) -> None:
+    mangle, why = MANGLED[mangled]
+    new = MemoryStore()
+    with pytest.raises(FormatTooNew if why == "newer" else SettingsError, match=why):
+        await import_lines(new, mangle(await three()))
+    assert await new.conversations() == []
+
+
+@pytest.mark.parametrize(
+    ("torn", "why"),
+    [
+        ({"steps": [{"seq": "x"}]}, r"0\.\S+: "),
+        ({"steps": None}, "tuple"),
+        ({"steps": []}, "IndexError"),
+        ({"ledger": [{"call": "2.0"}]}, "it lacks 'started'"),
+        ({"ledger": [3]}, "TypeError"),
+        ({"ledger": [{"call": "2.0", "started": {"name": 3}, "outcome": None}]}, "run: "),
+        ({"tickets": [{"ticket_id": "HT-1"}]}, "key: "),
+        ({"notes": [1]}, "AttributeError"),
+        ({"conversation_id": " "}, "conversation's id"),
+        ({"customer_id": ""}, "customer's number"),
+    ],
+    ids=str,
+)
+async def test_a_conversation_that_cannot_be_read_is_told_with_what_is_wrong(torn: dict[str, Any], why: str) -> None:
+    new, lines = MemoryStore(), await three()
+    content = json.loads(lines[1])["content"]
+    content["tickets"] = [a_ticket("c-0").model_dump(mode="json")]
+    with pytest.raises(SettingsError, match=why):
+        await import_lines(new, [lines[0], sealed({**content, **torn}), *lines[2:]])
+    assert await new.conversations() == []
+
+
+async def test_what_is_there_under_the_same_id_stays_and_gets_no_ticket_of_the_export(store: Store) -> None:
+    _, lines = await exported(STORIES["one that no step tells of"])
+    await moved(store, received(text="다른 질문"), 0)
+    assert await import_lines(store, lines) == (0, 1)
+    assert await store.tickets() == []
+
+
+async def test_a_ticket_whose_number_is_taken_is_not_filed_under_another(store: Store) -> None:
+    _, lines = await exported(STORIES["one that no step tells of"])
+    store.file_ticket(FIRST.model_copy(update={"key": "c-9/1", "conversation_id": "c-9"}))
+    with pytest.raises(StoreError, match="HT-0000000001 of the export could not be filed"):
+        await import_lines(store, lines)
+
+
+# --------------------------------------------------------------------------- which are exported
+
+
+class Damaged(MemoryStore):
+    """The second conversation cannot be read."""
+
+    error: StoreError | None = JournalDamaged("torn")
+
+    async def load(self, conversation_id: str) -> Record | None:
+        if conversation_id == "c-1":
+            if self.error is None:
+                return None
+            raise self.error
+        return await super().load(conversation_id)
+
+
+def ids_of(lines: Iterable[str]) -> list[str]:
+    return [content["conversation_id"] for content in contents(lines)]
+
+
+@pytest.mark.parametrize("error", [JournalDamaged("torn"), FormatTooNew("newer"), None], ids=repr)
+async def test_what_cannot_be_read_is_told_and_left_out(error: StoreError | None) -> None:
+    old, unread = Damaged(), list[str]()
+    for number in range(3):
+        await moved(old, received(conversation_id=f"c-{number}"), 0)
+    old.error = error
+    lines = [line async for line in export(old, on_unread=lambda each: unread.append(str(each)))]
+    assert ids_of(lines) == ["c-0", "c-2"]
+    assert unread == ["Conversation c-1 is there and cannot be found by its id." if error is None else str(error)]
+    with pytest.raises(JournalDamaged if error is None else type(error)):
+        [line async for line in export(old)]
+
+
+async def test_a_store_that_fails_ends_an_export() -> None:
+    old, unread = Damaged(), list[StoreError]()
+    await moved(old, received(conversation_id="c-1"), 0)
+    old.error = StoreError("the disk is gone")
+    with pytest.raises(StoreError, match="gone"):
+        [line async for line in export(old, on_unread=unread.append)]
+    assert unread == []
+
+
+async def test_conversations_are_exported_in_order_and_each_with_its_own_tickets(store: Store) -> None:
+    for number in range(3):
+        await moved(store, received(conversation_id=f"c-{number}"), 0)
+        store.file_ticket(a_ticket(f"c-{number}", f"c-{number}/1", f"HT-000000000{number}"))
+    all_lines = [line async for line in export(store)]
+    assert ids_of(all_lines) == ["c-0", "c-1", "c-2"], "the oldest first"
+    named = [line async for line in export(store, ["c-2", "c-0", "c-2"])]
+    assert ids_of(named) == ["c-2", "c-0"]
+    for content in contents(all_lines):
+        (ticket,) = content["tickets"]
+        assert ticket["conversation_id"] == content["conversation_id"]
+        assert content["notes"] == {}
+    with pytest.raises(UnknownConversation, match="no conversation c-8"):
+        [line async for line in export(store, ["c-0", "c-8", "c-7"])]
+    with pytest.raises(SettingsError):
+        [line async for line in export(store, [" "])]
+
+
+async def test_a_line_is_the_same_in_every_version() -> None:
+    """Else an export of an earlier version could not be read by a later one."""
+    assert sealed({"b": "가", "a": [1, None]}) == (
+        '{"digest": "f437251fb528f3a44a06279fcbb2fe8b", "content": {"b":"가","a":[1,null]}}'
+    )
