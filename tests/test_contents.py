@@ -356,6 +356,55 @@ def test_repairs_are_told_beside_the_result() -> None:
     assert response == {"result": "ok", "note": "page: '2' was read as 2."}
 
 
+LONG = "가" * 300
+LOOKED = ToolResult(position=0, status=ResultStatus.DONE, response={"result": LONG}, repairs=(LONG, LONG))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [MessageReceived(text=LONG), calls(("x" * 300, {"what": LONG})), ToolsExecuted(results=(LOOKED,))],
+        [MessageReceived(text=LONG), calls(("x" * 300, {})), ObservationAppended(refusals={0: LONG}), answer(LONG)],
+        [MessageReceived(text=LONG), answer(LONG), MessageReceived(text=LONG), BLOCKED, TICKET],
+        [MessageReceived(text=LONG), answer(LONG, settled={"2.0": {"result": LONG}}), MessageReceived(text=LONG)],
+        [
+            HistoryAdopted(contents=({"role": "user", "parts": [{"text": LONG}]}, A_REPLY)),
+            MessageReceived(text=LONG),
+            BLOCKED,
+            BLOCKED,
+        ],
+    ],
+    ids=["a result with repairs", "a refusal", "a blocked message", "a late outcome", "an adopted history"],
+)
+def test_the_size_that_is_kept_is_about_that_of_the_contents(events: list[Event]) -> None:
+    made = history(journaled(events))._closed()
+    parts = sum(len(content["parts"]) for content in made.contents)
+    assert abs(made.size - sum(map(size_of, made.contents))) <= AROUND * parts
+
+
+def test_only_a_call_that_may_have_happened_is_in_doubt_until_its_outcome_is_told() -> None:
+    refused = doubtful(0).model_copy(update={"ran": False})
+    done = ToolResult(position=1, status=ResultStatus.DONE, response={"result": "ok"})
+    asked: list[Event] = [MessageReceived(text="결제해 주세요"), calls(("pay", {}), ("look", {}), ("pay", {}))]
+    executed = ToolsExecuted(results=(refused, done, doubtful(2)))
+    assert history(journaled([*asked, executed])).marks.doubtful == {"2.2": 1}
+    told = answer("냈습니다.", settled={"2.2": {"result": "paid"}})
+    assert history(journaled([*asked, executed, ObservationAppended(), told])).marks.doubtful == {}
+    *before, last = journaled([*asked, executed, ObservationAppended(), answer("냈습니다.")])
+    other = last._replace(event=answer("냈습니다.", settled={"1.0": {"result": "paid"}}))
+    assert history([*before, other]).marks.doubtful == {"2.2": 1}
+    assert history(journaled([asked[0], executed])).marks.doubtful == {}, "nobody has asked for it"
+
+
+def test_a_prompt_that_was_not_the_request_s_alone_teaches_nothing() -> None:
+    first = received().steps[0].event
+    summary = Compaction(until=0, requests=1, usage=Usage(prompt=100))
+    for prompt, counted in ((100, None), (101, 1)):
+        event = answer("네.", usage=Usage(prompt=prompt), requests=2, compaction=summary)
+        made = history(journaled([first, event]))
+        assert (made.counted and made.counted[0]) == counted
+
+
 @given(st.integers(0, 12))
 @settings(max_examples=13, deadline=None)
 def test_folding_step_by_step_is_folding_at_once(cut: int) -> None:
