@@ -225,6 +225,24 @@ async def test_all_that_is_stored_of_a_conversation_comes_with_it(store: Store) 
     assert (there.created_at, there.updated_at) == (1.5, 2.5)
 
 
+async def test_an_import_that_was_stopped_before_its_last_ticket_files_it_when_it_comes_again() -> None:
+    class Stopped(MemoryStore):
+        there = False
+
+        def file_ticket(self, ticket: Ticket) -> Ticket:
+            if not self.there:
+                raise StoreError("the process is stopped here")
+            return super().file_ticket(ticket)
+
+    old, lines = await exported(STORIES["one of the engine, then one that no step tells of"])
+    new = Stopped()
+    with pytest.raises(StoreError, match="stopped here"):
+        await import_lines(new, lines)
+    new.there = True
+    assert await import_lines(new, lines) == (0, 1)
+    assert by_number(await new.tickets()) == by_number(await old.tickets())
+
+
 # --------------------------------------------------------------------------- what is no export
 
 
