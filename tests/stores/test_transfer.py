@@ -225,6 +225,21 @@ async def test_all_that_is_stored_of_a_conversation_comes_with_it(store: Store) 
     assert (there.created_at, there.updated_at) == (1.5, 2.5)
 
 
+async def test_an_open_run_is_not_taken_up_before_its_claims_have_come() -> None:
+    class Stopping(MemoryStore):
+        async def note(self, *args: Any) -> bool:
+            raise StoreError("the process is stopped here")
+
+    old, new = MemoryStore(), Stopping()
+    await moved(old, received(), 0)
+    await old.note("c-1", "2.0", Started(run=1, name="pay", digest="x"))
+    with pytest.raises(StoreError, match="stopped here"):
+        await import_lines(new, [line async for line in export(old)])
+    record = await new.load("c-1")
+    assert record is not None
+    assert (record.steps, record.summary.resting) == ((), True)
+
+
 async def test_an_import_that_was_stopped_before_its_last_ticket_files_it_when_it_comes_again() -> None:
     class Stopped(MemoryStore):
         there = False
