@@ -41,7 +41,7 @@ class FakeClock:
 
     def __init__(self, now: float = 1_785_000_000.0) -> None:
         self._now = now
-        self._monotonic = 0.0
+        self._monotonic = 1_000.0  # as a real one, it does not begin at zero: only differences mean anything
         self.slept: list[float] = []
 
     def now(self) -> float:
