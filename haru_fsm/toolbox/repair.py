@@ -211,7 +211,7 @@ def _list(shape: Shape, value: list[Any], where: str, drops: Drops) -> Mended | 
 
 
 def _one_item(shape: Shape, value: Any, where: str, drops: Drops) -> Mended | None:
-    if value is None or isinstance(value, list) or (isinstance(value, str) and _is_doubtful(value)):
+    if value is None or (isinstance(value, str) and _is_doubtful(value)):
         return None
     inner = mend(shape.items, value, where, drops, in_list=True)
     return inner and Mended([inner.value], (f"{where}: the single value was put into a list.", *inner.repairs))

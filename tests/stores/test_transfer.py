@@ -371,6 +371,21 @@ async def test_what_cannot_be_read_is_told_and_left_out(error: StoreError | None
         [line async for line in export(old)]
 
 
+@pytest.mark.parametrize("error", [StoreError("torn"), None], ids=repr)
+async def test_what_is_damaged_is_found_and_the_rest_is_looked_at(error: StoreError | None) -> None:
+    class Faulty(Damaged):
+        async def faults(self) -> list[str]:
+            return ["its index is torn"]
+
+    old = Faulty()
+    for number in range(3):
+        await moved(old, received(conversation_id=f"c-{number}"), 0)
+    old.error = error
+    why = "Conversation c-1 is there and cannot be found by its id." if error is None else "torn"
+    found = {finding.conversation_id: finding.damage async for finding in verify(old)}
+    assert found == {"c-0": None, "c-1": why, "c-2": None, "": "its index is torn"}
+
+
 async def test_a_store_that_fails_ends_an_export() -> None:
     old, unread = Damaged(), list[StoreError]()
     await moved(old, received(conversation_id="c-1"), 0)

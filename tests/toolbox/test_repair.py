@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from datetime import date
 from decimal import Decimal
@@ -126,6 +127,12 @@ def _number(value: Any) -> str:
 # --------------------------------------------------------------------------- the table
 
 
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    page: int
+
+
 class Reason(StrEnum):
     DEFECT = "DEFECT"
     CHANGE_OF_MIND = "CHANGE_OF_MIND"
@@ -244,6 +251,10 @@ NOT_CERTAIN = [
     (tuple[int, str], 1),
     (set[int], None),
     (Strict, {"note": None, "tool_code": "x"}),
+    (int, math.nan),
+    (list[int], [math.inf]),
+    (list[list[int]], math.nan),
+    (dict[str, int], {"a": -math.inf}),
 ]
 
 
@@ -294,6 +305,22 @@ def test_which_default_applies_is_told(hint: Any, default: Any, words: str) -> N
     prepared = Tool("look", tool(read_only=True)(look)).prepare({"p": None})
     assert isinstance(prepared, Prepared), prepared
     assert prepared.repairs == (f"p: null was left out, so that {words} applies.",)
+
+
+def test_a_word_for_nothing_is_null_where_null_may_be_said_and_is_not_the_default() -> None:
+    @tool(read_only=True)
+    def look(*, p: int | None = 5) -> None:
+        """Look."""
+
+    prepared = Tool("look", look).prepare({"p": "none"})
+    assert isinstance(prepared, Prepared), prepared
+    assert (prepared.arguments, prepared.repairs) == ({"p": None}, ('p: "none" was read as null.',))
+
+
+def test_what_a_model_of_one_s_own_lets_in_beside_its_fields_stays() -> None:
+    prepared = tool_of({"p": Open}).prepare({"p": {"page": "2", "sort": ["new"]}})
+    assert isinstance(prepared, Prepared), prepared
+    assert json.loads(prepared.canonical) == {"p": {"page": 2, "sort": ["new"]}}
 
 
 @pytest.mark.parametrize("word", ["", "null", "none"])
