@@ -244,6 +244,8 @@ NOT_CERTAIN = [
     (Literal[True], "false"),
     (Literal[True], "yes"),
     (list[float], "[NaN]"),
+    (list[Any], "[1, [NaN]]"),
+    (dict[str, Any], '{"a": 1e999}'),
     (list[int], "[" * 100_000),
     (list[int], {"a": 1}),
     (dict[str, int], ["a"]),
