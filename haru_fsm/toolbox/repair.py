@@ -63,7 +63,7 @@ def mend(shape: Shape, value: Any, where: str, drops: Drops, *, in_list: bool = 
 
 
 def encode_or_none(value: Any) -> str | None:
-    """Canonical JSON with 3.0 written as 3, for comparing; None for what is no JSON, as NaN in a text is none."""
+    """Canonical JSON with 3.0 written as 3, for comparing; None for what is no JSON."""
     try:
         return encode(normal(value))
     except (ValueError, RecursionError):
