@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from haru_fsm.conversation import Answer, Conversation, MessageReceived, ModelAnswered, ToolsRequested
+from haru_fsm.conversation import (
+    Answer,
+    Conversation,
+    HistoryAdopted,
+    MessageHeld,
+    MessageReceived,
+    ModelAnswered,
+    Resumed,
+    ToolsRequested,
+    Trip,
+)
 from haru_fsm.errors import NoTransition, WorkflowError
 from haru_fsm.given_events import events_of
 from haru_fsm.guards import AllOf, AnyOf, Not, Nudged, RepeatedCall, StepBudget, TokenBudget
@@ -108,6 +118,71 @@ def test_what_is_no_guard_is_refused_with_the_way_out(when: Any, words: str) -> 
 def test_replaying_a_journal_gives_the_same_conversation() -> None:
     conversation = stepped(stepped(received(), "a"), "b")
     assert SMALL.replay(SMALL.begin("c-1", "C003"), conversation.steps) == conversation
+
+
+GUARDED = guarded(Row(ToolsRequested, "ASK", "DONE", when=Nudged(2), rests=True), Row(ToolsRequested, "ASK", "ASK"))
+
+
+def test_what_a_guard_remembers_is_what_its_journal_says_whoever_has_written_it() -> None:
+    begun = GUARDED.begin("c", "C", parent="c-0", rehearsal=True)
+    assert GUARDED.replay(begun, ()) is begun
+    asked = GUARDED.advance(GUARDED.advance(begun, MessageReceived(text="x")), calls(("f", {})))
+    for conversation in (asked, GUARDED.stay(asked, Resumed()), GUARDED.hold(asked, MessageHeld(text="y"))):
+        assert GUARDED.replay(begun, conversation.steps) == conversation
+        assert (conversation.parent, conversation.rehearsal) == ("c-0", True)
+        assert [step.seq for step in conversation.steps] == list(range(1, conversation.seq + 1))
+    held = GUARDED.hold(asked, MessageHeld(text="y"))
+    assert (held.state, held.resting, held.run) == ("ASK", True, 1)
+    stayed = GUARDED.stay(asked, Resumed())
+    assert (stayed.state, stayed.resting, stayed.run) == ("ASK", False, 1)
+
+
+def test_a_run_that_cannot_go_on_goes_where_tickets_are_opened_and_says_why() -> None:
+    stranded = SMALL.strand(received(), Resumed(), "changed", "the app was changed")
+    step = stranded.steps[-1]
+    assert (step.state, step.rests, step.run, step.trip) == (
+        "ESCALATE", False, 1, Trip(guard="changed", figure=0, limit=0, because="the app was changed"),
+    )  # fmt: skip
+    again = SMALL.strand(SMALL.advance(received(), answer("네.")), MessageReceived(text="또"), "changed", "so")
+    assert again.run == 2, "a message begins a run, wherever it leads"
+    with pytest.raises(NoTransition, match="opens no tickets, and the app was changed"):
+        GUARDED.strand(GUARDED.begin("c", "C"), Resumed(), "changed", "the app was changed")
+
+
+def test_a_history_from_elsewhere_is_no_run() -> None:
+    adopted = SMALL.adopt(SMALL.begin("c", "C"), HistoryAdopted(contents=()))
+    (step,) = adopted.steps
+    assert (step.seq, step.run, step.source, step.state, step.rests) == (1, 0, "DONE", "DONE", True)
+    assert (adopted.run, adopted.resting) == (0, True)
+
+
+def test_a_message_gets_in_where_a_row_says_so_and_where_the_state_is_gone() -> None:
+    assert [SMALL.lets_in(state) for state in ("DONE", "ASK", "of an earlier version")] == [True, False, True]
+    assert SMALL.rows_for("ESCALATE", MessageReceived) == SMALL.rows[:1]
+    assert SMALL.rows_for("ASK", MessageReceived) == ()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[], ["x"], [Row("message_received", "DONE", "ASK")], [Row(int, "DONE", "ASK")]],  # type: ignore[arg-type]
+    ids=["none", "a text", "a text for an event", "another class"],
+)
+def test_what_is_no_table_is_refused(rows: list[Row]) -> None:
+    with pytest.raises(WorkflowError, match=r"no rows|is not a row"):
+        Workflow(rows, work={})
+
+
+def test_a_conversation_begins_where_the_table_says_or_at_its_first_row() -> None:
+    rows = [Row(MessageReceived, ("DONE", "OPEN"), "ASK"), Row(ModelAnswered, "ASK", "DONE", rests=True)]
+    assert Workflow(rows, work={"ASK": ask}).initial == "DONE"
+    assert Workflow(rows, work={"ASK": ask}, initial="OPEN").begin("c", "C").state == "OPEN"
+    guard = Nudged(2)
+    told = [str(row) for row in (*rows, Row(ModelAnswered, "ASK", "DONE", when=guard))]
+    assert told == [
+        "message_received: DONE | OPEN -> ASK",
+        "model_answered: ASK -> DONE (rests)",
+        f"model_answered: ASK -> DONE when {guard.name}",
+    ]
 
 
 def test_counted_guards_count_what_they_let_pass() -> None:

@@ -206,8 +206,7 @@ def read_usage(body: object) -> Usage | None:
     prompt, completion = as_count(counts.get("prompt_tokens")), as_count(counts.get("completion_tokens"))
     thoughts = as_count(as_dict(counts.get("completion_tokens_details")).get("reasoning_tokens"))
     total = as_count(counts.get("total_tokens"))
-    apart = thoughts > completion or total == prompt + completion + thoughts
-    answer = completion if apart else completion - thoughts
+    answer = completion if thoughts > completion else completion - thoughts
     usage = Usage(
         prompt=prompt,
         cached=min(prompt, _cached(counts)),

@@ -229,8 +229,10 @@ def test_what_came_before_an_error_is_paid_for_also_where_nobody_has_counted_it(
     found = read_body({"choices": [choice]}, {"messages": "x" * 400})
     assert isinstance(found, Problem)
     assert (found.reason, found.usage.prompt > 90, found.usage.answer > 250) == (FailureReason.SERVER, True, True)
-    nothing_came = problem({"error": {"code": 503, "message": "down"}})
+    nothing_came = read_body({"error": {"code": 503, "message": "down"}}, {"messages": "x" * 400})
     assert nothing_came.usage.total == 0
+    half = read_chunks([{"choices": [{"delta": {"content": "가" * 400}}]}], {"messages": "x" * 400})
+    assert (half.usage.prompt > 90, half.usage.answer > 250) == (True, True)
 
 
 def test_how_a_reply_ended_is_told_where_it_says_nothing_itself() -> None:
@@ -445,7 +447,13 @@ def test_whole_calls_under_one_index_are_told_apart(pieces: list[JSON], calls: l
 
 @pytest.mark.parametrize(
     ("arguments", "calls"),
-    [(f"{A}{B}", ["A", "B"]), (f"{A}\n{B} ", ["A", "B"]), (f"{A}{A}{A}", ["A"]), (f"{A}{B}{A}", ["A", "B"])],
+    [
+        (f"{A}{B}", ["A", "B"]),
+        (f"{A}\n{B} ", ["A", "B"]),
+        (f"{A}{A}{A}", ["A"]),
+        (f"{A}{B}{A}", ["A", "B"]),
+        ('{"order_id": "A", "n": 1}{"n": 1, "order_id": "A"}', ["A"]),
+    ],
 )
 def test_arguments_that_were_run_together_are_those_of_several_calls(arguments: str, calls: list[str]) -> None:
     read = usable(with_arguments(arguments))

@@ -225,12 +225,13 @@ async def test_a_stream_that_has_broken_off_is_not_asked_for_again(
     begun: bool, reason: str, streamed: list[bool]
 ) -> None:
     attempts = list[Attempt]()
+    replies: list[Reply] = [problem(reason), problem("server"), ANSWER]
 
     async def asking(attempt: Attempt) -> Reply:
         attempts.append(attempt)
         if len(attempts) == 1 and begun:
             attempt.hear("")
-        return [problem(reason), problem("server"), ANSWER][len(attempts) - 1]
+        return replies[len(attempts) - 1]
 
     await ask(asking, request={"on_text": lambda _: None})
     assert [attempt.streamed for attempt in attempts] == streamed
