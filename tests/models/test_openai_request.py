@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from haru_fsm.conversation import JSON
 from haru_fsm.models import Declaration, ModelRequest
-from haru_fsm.models.openai_messages import messages_of
+from haru_fsm.models.openai_messages import SILENCE, messages_of
 from haru_fsm.models.openai_request import build_body
 from haru_fsm.models.openai_schema import DESCRIPTION_CHARS, declared
 from haru_fsm.models.retrying import Amendment
@@ -126,6 +126,33 @@ def test_names_that_a_model_has_made_up_are_told_in_letters_that_are_allowed() -
     assert names == ["default_api_get_order", "_____", "x" * 64]
 
 
+def test_what_shows_nothing_is_left_out_and_a_turn_that_shows_nothing_is_not() -> None:
+    assert sent(user(" ", "네", ""), system="  ") == [{"role": "user", "content": "네"}]
+    assert sent(user(" ")) == [{"role": "user", "content": SILENCE}]
+    called = sent(user("?"), model(" ", call("look")), results(("look", None, {"result": 1})))[1]
+    assert called["content"] is None
+    picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
+    (shown,) = sent({"role": "user", "parts": [{"text": ""}, picture]})
+    assert [item["type"] for item in shown["content"]] == ["image_url"]
+    said = model({"executableCode": {"code": "1 + 1"}, "thoughtSignature": "QUJD"}, {"thoughtSignature": "QUJD"})
+    assert sent(user("?"), said, user("!"))[1]["content"] == '{"executableCode": {"code": "1 + 1"}}'
+
+
+def test_a_call_that_lacks_something_is_told_as_one_that_has_it() -> None:
+    ids = ["a" * 40, "a" * 41, None]
+    wanted = [{"functionCall": {"id": one} if one else {}} for one in ids]
+    answers = [{"functionResponse": {"name": "x", "response": {}}} for _ in ids]
+    told = sent(user("?"), {"role": "model", "parts": wanted}, {"role": "user", "parts": answers})[1]["tool_calls"]
+    assert [one["function"] for one in told] == [{"name": "_", "arguments": "{}"}] * 3
+    assert [one["id"] for one in told] == ["a" * 40, "call00002", "call00003"]
+
+
+def test_hangul_is_written_as_it_is() -> None:
+    messages = sent(user("?"), model(call("look", what="가방")), results(("look", None, {"result": "빨강"})))
+    assert messages[1]["tool_calls"][0]["function"]["arguments"] == '{"what": "가방"}'
+    assert messages[2]["content"] == '{"result": "빨강"}'
+
+
 def test_pictures_and_other_data() -> None:
     picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
     paper = {"inlineData": {"mimeType": "application/pdf", "data": "AAAA"}}
@@ -216,7 +243,31 @@ def test_arrays_say_what_they_hold() -> None:
     }
 
 
+def test_what_stands_inside_of_a_schema_is_told_in_the_same_way_and_what_is_none_as_it_is() -> None:
+    bare: JSON = {"type": "array"}
+    schema = {
+        "type": "object",
+        "properties": {
+            "rows": {"type": "array", "items": bare},
+            "words": {"type": "array", "items": {"type": "string"}},
+            "table": {"type": "object", "additionalProperties": bare},
+            "closed": {"type": "object", "properties": {}, "additionalProperties": False},
+            "other": {"not": bare},
+        },
+    }
+    whole = {**bare, "items": {}}
+    assert parameters(schema)["properties"] == {
+        "rows": {"type": "array", "items": whole},
+        "words": {"type": "array", "items": {"type": "string"}},
+        "table": {"type": "object", "additionalProperties": whole},
+        "closed": {"type": "object", "properties": {}, "additionalProperties": False},
+        "other": {"not": whole},
+    }
+
+
 def test_a_description_is_as_long_as_it_may_be() -> None:
+    fits = declared(Declaration("a", "가" * DESCRIPTION_CHARS))["function"]
+    assert fits["description"] == "가" * DESCRIPTION_CHARS
     function = declared(Declaration("a", "가" * 2000))["function"]
     assert len(function["description"]) == DESCRIPTION_CHARS
 
