@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from haru_fsm.conversation import FailureReason, Incident, ModelAnswered, ModelFailed, ToolsRequested, Usage
 from haru_fsm.errors import ModelError
 from haru_fsm.models import Declaration, ModelOutcome, ModelRequest
-from haru_fsm.models.cassette import CassetteModel, RecordingModel
+from haru_fsm.models.cassette import CASSETTE, CassetteModel, RecordingModel
 from haru_fsm.models.cassette_lines import read_lines
 from haru_fsm.models.scripted import ScriptedModel, answer, calls
 from haru_fsm.models.scrub import GONE
@@ -203,6 +203,23 @@ async def test_the_answer_is_told_as_it_was_written(file: Path) -> None:
     assert "".join(heard) == "네"
 
 
+async def test_a_recording_has_the_names_of_those_who_were_recorded(file: Path) -> None:
+    heard: list[str] = []
+    await record(file, (request("1"), OUTCOMES[1]))
+    assert CassetteModel(file).name == CASSETTE
+    said: list[tuple[ModelRequest, ModelOutcome]] = [
+        (request("2"), answer("네.", model="a")),
+        (request("3"), calls(("f", {}), model="b")),
+        (request("4"), OUTCOMES[0]),
+    ]
+    await record(file, *said, (request("5"), answer("네.", model="a")))
+    model = CassetteModel(file)
+    assert model.name == "a > b > m"
+    assert (await model.respond(request("3", on_text=heard.append))).kind == "tools_requested"
+    assert (await model.respond(request("?"))).model == CASSETTE
+    assert heard == []
+
+
 # --------------------------------------------------------------------------- another request
 
 
@@ -350,6 +367,11 @@ async def test_a_file_that_can_no_longer_be_written_costs_no_answer(tmp_path: Pa
     (folder / "c.jsonl").unlink()
     folder.rmdir()
     assert (await model.respond(request("?"))).kind == "model_answered"
+
+
+async def test_what_cannot_be_written_costs_no_answer(file: Path) -> None:
+    asked = request("?", contents=[{"role": "user", "parts": [{"inlineData": object()}]}])
+    assert (await RecordingModel(ScriptedModel(["1"]), file).respond(asked)).kind == "model_answered"
 
 
 async def test_a_write_that_failed_costs_only_its_own_exchange(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def worded(message: str, code: str | None = None, type_: str | None = "invalid_r
         (422, worded("gpt-9 is not a valid model ID"), "unknown_model"),
         (422, worded("too many tokens"), "too_large"),
         (413, worded("too many input tokens"), "too_large"),
-        (404, worded("gone", "DeploymentNotFound"), "unknown_model"),
+        (400, worded("gone", "DeploymentNotFound"), "unknown_model"),
         (400, {"detail": "prompt is too long"}, "too_large"),
         (500, worded("upstream", "context_length_exceeded"), "server"),
         (500, worded("maximum context length is 4096 tokens"), "server"),

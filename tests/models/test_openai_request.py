@@ -209,7 +209,7 @@ def test_any_history_is_valid_for_both(rounds: list[Round], system: str) -> None
 # --------------------------------------------------------------------------- declarations
 
 
-def parameters(schema: JSON | None) -> object:
+def parameters(schema: JSON | None) -> Any:
     return declared(Declaration("a", "", schema))["function"]["parameters"]
 
 
