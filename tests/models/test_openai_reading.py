@@ -370,6 +370,8 @@ def piece(
         [piece(None, "x", "a", '{"n"'), piece(None, None, None, ": 1}"), piece(None, "y", "b", "{}")],
         [piece(0, "x", "a", '{"n"'), piece(0, "x", "a", ": 1}"), piece(1, "y", "b", {})],
         [piece(5, None, "a", '{"n"'), piece(5, "x", None, ": 1}"), piece(7, "y", "b", None)],
+        [piece(None, "x", "a", '{"n"'), piece(None, "x", "a", ": 1}"), piece(None, "y", "b", "{}")],
+        [piece(None, "x", None, ""), piece(None, None, "a", '{"n": 1}'), piece(None, "y", "b", "")],
     ],
 )  # fmt: skip
 def test_pieces_of_calls_are_told_apart(pieces: list[JSON]) -> None:
@@ -379,6 +381,56 @@ def test_pieces_of_calls_are_told_apart(pieces: list[JSON]) -> None:
         ("a", {"n": 1}, "x"),
         ("b", {}, "y"),
     ]
+
+
+def heard(chunks: list[JSON]) -> Usable:
+    read = read_chunks(chunks)
+    assert isinstance(read, Usable), read
+    return read
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [piece(0, "x", "a", ""), piece(0, "y", "b", "")],
+        [piece(None, "x", "a"), piece(None, "y", "b")],
+        [piece(None, None, "a", ""), piece(None, None, "b", "")],
+        [piece(0, "x", "a", "{}"), piece(0, None, "b", "{}")],
+    ],
+)
+def test_calls_without_arguments_are_told_apart_as_well(pieces: list[JSON]) -> None:
+    read = heard([*pieces, delta(finish_reason="tool_calls")])
+    assert [(one.name, one.args) for one in content_calls(read.content)] == [("a", {}), ("b", {})]
+
+
+def test_what_is_said_again_whole_behind_its_pieces_is_one_call() -> None:
+    for said in ({"tool_calls": [{"function": {"name": "a", "arguments": "{}"}}]},
+                 {"function_call": {"name": "a", "arguments": "{}"}}):  # fmt: skip
+        read = heard([delta(**said), {"choices": [{"message": said, "finish_reason": "stop"}]}])
+        assert [(one.name, one.args) for one in content_calls(read.content)] == [("a", {})]
+
+
+def test_arguments_in_pieces_that_look_whole_and_are_not_are_one_call() -> None:
+    said = [at_zero("get", '{"order_id": "{x}'), at_zero(None, '{y}"}'), ENDED]
+    assert [one.args for one in content_calls(heard(said).content)] == [{"order_id": "{x}{y}"}]
+    deep = [at_zero("get", '{"a":' * 100_000 + "}"), at_zero(None, '{"b": 1}'), ENDED]
+    assert list(heard(deep).unusable) == [0]
+    again = [at_zero("get", A, id="x"), at_zero(None, B), ENDED]
+    assert isinstance(read_chunks(again), Problem), "whose arguments these are nobody can tell"
+
+
+def test_what_the_chunks_say_beside_their_choices_is_heard() -> None:
+    begun = delta(content="반쯤")
+    failed = read_chunks([begun, {"error": {"code": 503, "message": "down"}}])
+    assert isinstance(failed, Problem)
+    assert failed.reason is FailureReason.SERVER
+    cut = read_chunks([{**begun, "error": None}, {**delta(content=" 쓴"), "error": None}])
+    assert isinstance(cut, Problem)
+    assert cut.reason is FailureReason.TRANSPORT
+    parts = [{"type": "reasoning", "text": "비밀"}, {"type": "text", "text": "네"}, {"text": "."}]
+    said = read_chunks([delta(content=parts), delta(finish_reason="stop")])
+    assert isinstance(said, Usable)
+    assert content_text(said.content) == "네."
 
 
 def test_whole_calls_that_nothing_tells_apart_but_their_names() -> None:
@@ -424,6 +476,11 @@ ENDED = {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
         ([at_zero("get", A, id=""), at_zero("put", B, id="")], [("get", "A"), ("put", "B")]),
         ([at_zero("get", A, id="x"), at_zero("put", B, id="x")], [("get", "A"), ("put", "B")]),
         ([at_zero("get", A), at_zero("get", A)], [("get", "A"), ("get", "A")]),
+        ([at_zero("get", A), at_zero("get", A, id="x")], [("get", "A"), ("get", "A")]),
+        ([at_zero("get", A), at_zero("get", f" {B}")], [("get", "A"), ("get", "B")]),
+        ([at_zero("get", f"{A}\n", id="x"), at_zero("get", A, id="x")], [("get", "A")]),
+        ([at_zero("get", A, id="x"), at_zero("get", f"{A}\n", id="x")], [("get", "A")]),
+        ([at_zero("get", "{} ", id="x"), at_zero(None, A)], [("get", "A")]),
         ([at_zero("get", A, id="x"), at_zero("get", A, id="x")], [("get", "A")]),
         ([at_zero("get", A, id="x"), at_zero(None, A, id="x")], [("get", "A")]),
         ([at_zero("get", A), at_zero("put", ""), at_zero(None, B)], [("get", "A"), ("put", "B")]),
