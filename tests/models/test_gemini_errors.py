@@ -58,6 +58,9 @@ KEY_DETAIL = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "AP
         (503, [worded(503, "overloaded")], FailureReason.SERVER),
         (502, "<html>Bad gateway</html>", FailureReason.SERVER),
         (504, "", FailureReason.SERVER),
+        (500, worded(500, KEY, KEY_DETAIL), FailureReason.SERVER),
+        (500, worded(500, "The input token count exceeds the maximum number of tokens allowed."), FailureReason.SERVER),
+        (429, {"error": {"message": "slow", "details": [3, "x", None]}}, FailureReason.RATE_LIMITED),
         (529, "", FailureReason.SERVER),
         (204, "", FailureReason.UNREADABLE),
         (418, "", FailureReason.BAD_REQUEST),
@@ -176,3 +179,16 @@ def test_keys_are_taken_out(text: str) -> None:
     clean = scrub(text, "topsecret1", None, "")
     assert GONE in clean
     assert not any(secret in clean for secret in ("AIza", "topsecret1", "abcdefgh"))
+
+
+def test_only_a_signature_that_was_refused_is_left_out_of_the_next_request() -> None:
+    words = "Function call is missing a thought_signature in functionCall parts."
+    assert [read_error(status, worded(status, words)).adapted for status in (400, 500)] == [True, False]
+    assert not read_error(400, worded(400, "Please ensure that the number of function response parts...")).adapted
+
+
+def test_a_hint_says_where_to_look_where_there_is_something_to_look_at() -> None:
+    assert "GEMINI_API_KEY" in read_error(400, worded(400, KEY, KEY_DETAIL)).detail
+    assert "HARU_MODEL=gemini:NAME" in read_error(404, worded(404, "not found")).detail
+    assert read_error(500, worded(500, "internal", name="INTERNAL")).detail == "500: INTERNAL: internal"
+    assert read_error(429, worded(429, "Please Retry In 500MS")).retry_after_s == 0.5

@@ -441,6 +441,50 @@ def test_thoughts_are_counted_and_cached_tokens_only_once() -> None:
     assert (usage.total, usage.cached, usage.thoughts, usage.estimated) == (2120, 800, 1200, False)
 
 
+def ran(name: str, id_: str | None = None) -> JSON:
+    return {"functionResponse": {"name": name, "response": {"result": 1}} | ({"id": id_} if id_ else {})}
+
+
+def called(name: str, id_: str | None = None, args: object = None) -> JSON:
+    return {"functionCall": {"name": name, "args": {} if args is None else args} | ({"id": id_} if id_ else {})}
+
+
+@pytest.mark.parametrize(
+    ("parts", "left"),
+    [
+        ([called("a"), called("b"), ran("b")], [("a", None)]),
+        ([called("a"), called("b"), ran("a")], [("b", None)]),
+        ([called("a"), called("a"), ran("a")], [("a", None)]),
+        ([called("a", "1"), called("a", "2"), ran("a", "2")], [("a", "1")]),
+        ([called("a", "1"), ran("a", "2")], [("a", "1")]),
+        ([called("a"), ran("b")], [("a", None)]),
+        (["네, ", called("a"), called("b"), called("c"), ran("b"), ran("a")], [("c", None)]),
+    ],
+    ids=range(7),
+)
+def test_only_the_call_that_the_provider_has_run_is_taken_back(
+    parts: list[str | JSON], left: list[tuple[str, str | None]]
+) -> None:
+    read = usable(reply(*parts))
+    assert [(one.name, one.id) for one in content_calls(read.content)] == left
+
+
+@pytest.mark.parametrize(("run", "unusable"), [("a", [1]), ("b", [0, 1]), ("c", [0])])
+def test_a_call_that_is_taken_back_takes_nothing_else_with_it(run: str, unusable: list[int]) -> None:
+    body = reply("네, ", called("a", args=[1]), called("b"), called("c", args=[1]), ran(run))
+    assert sorted(usable(body).unusable) == unusable
+
+
+def test_a_block_counts_where_nothing_came_and_an_error_has_the_status_it_came_with() -> None:
+    blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
+    assert usable(reply("네.") | blocked).content["parts"] == [{"text": "네."}]
+    assert problem(reply() | blocked).reason is FailureReason.PROMPT_BLOCKED
+    assert problem({"error": {"message": "down"}}).http_status == 200
+    alone = reply()
+    alone["candidates"][0]["content"]["parts"] = {"text": "네."}
+    assert usable(alone).content["parts"] == [{"text": "네."}]
+
+
 COUNTS: JSON = {
     "promptTokenCount": 90,
     "toolUsePromptTokenCount": 10,
