@@ -454,7 +454,7 @@ def called(name: str, id_: str | None = None, args: object = None) -> JSON:
     [
         ([called("a"), called("b"), ran("b")], [("a", None)]),
         ([called("a"), called("b"), ran("a")], [("b", None)]),
-        ([called("a"), called("a"), ran("a")], [("a", None)]),
+        ([called("a"), called("a"), called("a"), ran("a")], [("a", None), ("a", None)]),
         ([called("a", "1"), called("a", "2"), ran("a", "2")], [("a", "1")]),
         ([called("a", "1"), ran("a", "2")], [("a", "1")]),
         ([called("a"), ran("b")], [("a", None)]),
