@@ -17,13 +17,14 @@ from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel, SecretStr, field_serializer
 
 from haru_fsm.json_safe import json_safe
 from haru_fsm.toolbox import Secret
 from haru_fsm.toolbox.results import MOST_ITEMS, failure, response, with_note
+from haru_fsm.untrusted import RESULT_MARK
 from tests.toolbox.strategies import json_values
 
 
@@ -135,8 +136,12 @@ def test_every_result_is_json_and_equal_after_a_reload(value: Any) -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(json_values)
+@example({"<|A|>": None})
 def test_what_is_json_comes_back_as_it_is(value: Any) -> None:
-    assert response(value) == {"result": value}
+    """A mark may stand beside it: a text may happen to look like instructions."""
+    answer = response(value)
+    assert answer.pop("note", RESULT_MARK) == RESULT_MARK
+    assert answer == {"result": value}
 
 
 @settings(max_examples=50, deadline=None)
