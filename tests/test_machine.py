@@ -20,7 +20,7 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.errors import NoTransition, WorkflowError
 from haru_fsm.given_events import events_of
-from haru_fsm.guards import AllOf, AnyOf, Not, Nudged, RepeatedCall, StepBudget, TokenBudget
+from haru_fsm.guards import AllOf, AnyOf, Not, Nudged, RepeatedCall, StepBudget, TokenBudget, ToolCallBudget
 from haru_fsm.machine import Row, Workflow
 from haru_fsm.models.scripted import answer, calls
 from tests.tables import SMALL, act, ask, received, stepped
@@ -197,6 +197,18 @@ def test_counted_guards_count_what_they_let_pass() -> None:
         conversation = table.advance(conversation, calls(("f", {})))
         states.append((conversation.state, conversation.steps[-1].asked))
     assert states == [("ASK", ("Nudged",)), ("ASK", ("Nudged",)), ("DONE", ())]
+
+
+def test_guards_that_trip_together_say_so_together() -> None:
+    both = AllOf(StepBudget(1, visits=frozenset({"ASK"})), ToolCallBudget(2))
+    table = guarded(Row(ToolsRequested, "ASK", "DONE", when=both, rests=True), Row(ToolsRequested, "ASK", "ASK"))
+    conversation = table.advance(table.begin("c", "C"), MessageReceived(text="x"))
+    trip = table.advance(conversation, calls(("f", {}), ("f", {}), ("f", {}))).steps[-1].trip
+    assert trip is not None
+    assert (trip.guard, trip.figure, trip.limit) == ("StepBudget(1) and ToolCallBudget(2)", 3, 2)
+    assert trip.because.count("; ") == 1
+    alone = table.advance(conversation, calls(("f", {}), ("f", {}))).steps[-1]
+    assert (alone.trip, alone.state) == (None, "ASK")
 
 
 def test_a_guard_is_not_asked_about_events_that_it_cannot_judge() -> None:

@@ -14,6 +14,8 @@ from pydantic import TypeAdapter
 from haru_fsm.conversation import (
     JSON,
     Answer,
+    ApprovalRequested,
+    Awaited,
     Event,
     HistoryAdopted,
     MessageReceived,
@@ -143,6 +145,38 @@ def test_a_deadline_sums_measured_time() -> None:
     steps = journal(calls(("f", {}), took_ms=600))
     assert judged(Deadline(1), steps, ObservationAppended(took_ms=300)) is None
     assert judged(Deadline(1), steps, ObservationAppended(took_ms=400)) is not None
+    more = journal(calls(("f", {}), took_ms=600), ObservationAppended(took_ms=300))
+    assert judged(Deadline(1), more, ObservationAppended(took_ms=99)) is None
+    assert judged(Deadline(1), more, ObservationAppended(took_ms=100)) is not None
+    assert judged(Deadline(1), [], ObservationAppended(took_ms=999)) is None
+
+
+@pytest.mark.parametrize(("before", "waiting", "figure"), [(0, 2, None), (0, 3, 3), (1, 1, None), (1, 2, 3), (2, 1, 3)])
+def test_approvals_are_counted_by_the_call(before: int, waiting: int, figure: int | None) -> None:
+    each = [
+        Awaited(position=at, call=f"2.{at}", tool="wipe", args={}, digest="x", expires_at=9.0) for at in range(waiting)
+    ]
+    asked = ApprovalRequested(results=(), waiting=tuple(each))
+    trip = ApprovalBudget(2).judge(before, asked)
+    assert (trip and trip.figure) == figure
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "figure"),
+    [
+        ("The order, again!", "the ORDER again", 1.0),
+        ("a b c", "b c d", 0.5),
+        ("a", "b", 0.0),
+        ("", "a", 0.0),
+        ("abc", "abd", 0.0),
+        ("간다", "간다!", 1.0),
+        ("가나다", "나다", 0.5),
+    ],
+)
+def test_thoughts_are_compared_by_their_words_and_hangul_by_three_letters_as_well(
+    one: str, other: str, figure: float
+) -> None:
+    assert similar(one, other) == similar(other, one) == pytest.approx(figure)
 
 
 def test_unknown_prices_cost_nothing() -> None:
