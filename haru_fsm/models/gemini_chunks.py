@@ -23,6 +23,7 @@ def merge_chunks(chunks: Iterable[object]) -> JSON:
     body: JSON = {}
     candidate: JSON = {}
     parts: list[object] = []
+    calls: dict[str, int] = {}
     for chunk in _news(list(map(as_dict, chunks))):
         body.update({key: value for key, value in chunk.items() if key not in ("candidates", "usageMetadata")})
         if usage := counts_so_far(as_dict(body.get("usageMetadata")), chunk.get("usageMetadata"), _COUNTS, _TOTAL):
@@ -30,10 +31,8 @@ def merge_chunks(chunks: Iterable[object]) -> JSON:
         if (latest := _first_candidate(chunk)) is None:
             continue
         candidate.update({key: latest[key] for key in _FINAL_ON_CANDIDATE if latest.get(key) is not None})
-        told = [as_dict(part)["functionCall"] for part in parts if "functionCall" in as_dict(part)]
         for part in _parts(latest):
-            if not _is_told_again(part, told):
-                _append(parts, part)
+            _hear(parts, calls, part)
     if parts:
         candidate["content"] = {"role": "model", "parts": parts}
     return body | ({"candidates": [candidate]} if candidate else {})
@@ -91,11 +90,15 @@ def _without_text(chunk: JSON, silent: Collection[bool]) -> JSON:
     return {**chunk, "candidates": [{**candidate, "content": {**candidate["content"], "parts": parts}}]}
 
 
-def _is_told_again(part: object, told: Collection[object]) -> bool:
-    """Whether this is a call of an earlier chunk, under the same id with the same arguments: streams tell some of them
-    in two chunks, of which only the first is signed (allenhutchison/obsidian-gemini#230)."""
+def _hear(parts: list[object], calls: dict[str, int], part: object) -> None:
+    """Add a part, unless it is a call that was told, under the same id (`calls` says at which place) with the same
+    arguments: streams tell some calls in two chunks, of which one is signed (allenhutchison/obsidian-gemini#230)."""
     call = as_dict(as_dict(part).get("functionCall"))
-    return bool(call.get("id")) and call in told
+    at = calls.setdefault(str(call["id"]), len(parts)) if call.get("id") else len(parts)
+    if at < len(parts) and as_dict(parts[at]).get("functionCall") == call:
+        parts[at] = {**as_dict(part), **as_dict(parts[at])}
+    else:
+        _append(parts, part)
 
 
 def _append(parts: list[object], part: object) -> None:

@@ -12,8 +12,7 @@ import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-_LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\r(?=[^\n]))")
-_NO_DATA = re.compile(rb":|(?:event|id|retry)(?::|\r?\Z)|data:? ?\r?\Z")
+_NO_DATA = re.compile(rb":|(?:event|id|retry)(?::|[\r\n]*\Z)|data:? ?[\r\n]*\Z")
 _DATA = re.compile(rb"\Adata:(?! )")
 
 
@@ -32,11 +31,11 @@ async def data_lines(received: Callable[[], AsyncGenerator[bytes, None]]) -> Asy
 
 def _whole(text: bytes) -> tuple[list[bytes], bytes]:
     """The lines that have come to their end, as they are to be read, and the beginning of the next."""
-    found = list(_LINE.finditer(text))
-    return [_read(line[1], line[2]) for line in found], text[found[-1].end() :] if found else text
+    end = 1 + max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1))  # a last \r may be the first half of an end
+    return [_read(line) for line in text[:end].splitlines(keepends=True)], text[end:]
 
 
-def _read(line: bytes, end: bytes = b"") -> bytes:
+def _read(line: bytes) -> bytes:
     """The line as the SDK reads it; nothing of one without data, for what is left of it would end an event."""
     line = line.removeprefix(codecs.BOM_UTF8)
-    return b"" if _NO_DATA.match(line) else _DATA.sub(b"data: ", line) + end
+    return b"" if _NO_DATA.match(line) else _DATA.sub(b"data: ", line)

@@ -53,9 +53,6 @@ class _Message:
             if _is_again(call, piece):
                 return
             call = _reopened(call, piece)
-        if call is None and (again := self._told_before(piece)) is not None:
-            self.places[index] = again
-            return
         if call is None:
             self.calls.append(call := {})
             self.places[index] = len(self.calls) - 1
@@ -77,18 +74,26 @@ class _Message:
         named = index is None and as_dict(piece.get("function")).get("name")
         return None if named and known["function"].get("name") else known
 
-    def _told_before(self, piece: JSON) -> int | None:
-        """Where the whole call is that this piece tells again, under another index; None for a new one."""
-        return next((at for at, call in enumerate(self.calls) if _is_whole(call) and _is_again(call, piece)), None)
-
     def whole(self) -> JSON:
         """The message as far as it has come."""
         message: JSON = {"role": "assistant", "content": None, **self.texts}
         if self.calls:
-            message["tool_calls"] = self.calls
+            message["tool_calls"] = _told_once(self.calls)
         if self.legacy:
             message["function_call"] = self.legacy
         return message
+
+
+def _told_once(calls: list[JSON]) -> list[JSON]:
+    """The calls without those that were told again under another index, with their own id and arguments. What stands
+    beside either of the two (a signature) stays."""
+    told: dict[object, JSON] = {}
+    for place, call in enumerate(calls):
+        function = call["function"]
+        same = (str(call.get("id")), str(function.get("name")), _arguments(function).strip())
+        key = same if call.get("id") else place
+        told[key] = {**call, **told.get(key, {})}
+    return list(told.values())
 
 
 def _arguments(function: JSON) -> str:

@@ -88,11 +88,13 @@ async def test_streamed_or_not_a_reply_fails_the_same(finish: str) -> None:
     assert outcomes[0].detail == "왜냐하면"
 
 
-async def test_a_call_that_is_told_in_two_chunks_is_one_call_and_keeps_its_signature() -> None:
+@pytest.mark.parametrize("signed_at", [0, 1])
+async def test_a_call_that_is_told_in_two_chunks_is_one_call_and_keeps_its_signature(signed_at: int) -> None:
     made = call("get_order", order_id="HR1")
     made["functionCall"]["id"] = "one"
     signed, other = {**made, "thoughtSignature": "AQID"}, call("get_order", order_id="HR1")
-    chunks = [reply(signed, finish=None), reply(made, other, finish=None), reply("볼게요.", made, finish="STOP")]
+    told = [signed if at == signed_at else made for at in range(3)]
+    chunks = [reply(told[0], finish=None), reply(told[1], other, finish=None), reply("볼게요.", told[2], finish="STOP")]
     _, outcome = await streamed([chunks], list[str]().append)
     assert isinstance(outcome, ToolsRequested)
     assert outcome.content["parts"] == [signed, other, {"text": "볼게요."}]
@@ -266,6 +268,17 @@ async def test_lines_are_the_same_however_the_wire_cuts_them(lines: list[str], d
     read = b"".join([piece async for piece in data_lines(wire)]).decode()
     kept = {"data: 가": "data: 가", "data:나": "data: 나", "": "", '{"error":': '{"error":'}
     assert [line for line in re.split("\r\n|\r|\n", read) if line] == [kept[line] for line in lines if kept.get(line)]
+
+
+async def test_a_long_line_whose_beginning_comes_with_another_line_is_read_once() -> None:
+    """A picture, say. To look for its end from every byte of it took twelve seconds for forty kilobytes."""
+    long = b"data: " + b"9" * 2_000_000
+
+    async def wire() -> AsyncGenerator[bytes, None]:
+        yield b"data: 1\n\n" + long
+        yield b"\n\n"
+
+    assert b"".join([piece async for piece in data_lines(wire)]) == b"data: 1\n\n" + long + b"\n\n"
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "euc-kr"])

@@ -445,6 +445,7 @@ def test_whole_calls_that_nothing_tells_apart_but_their_names() -> None:
     ("pieces", "calls"),
     [
         ([piece(0, "x", "a", '{"n": 1}'), piece(1, "x", "a", '{"n": 1}'), piece(1, None, None, "")], [1]),
+        ([piece(0, "x", "a", '{"n": 1}'), piece(1, "x", "a", ""), piece(1, None, None, '{"n": 1}')], [1]),
         ([piece(0, "x", "a", '{"n": 1}'), piece(1, "x", "a", '{"n": 2}')], [1, 2]),
         ([piece(0, "", "a", '{"n": 1}'), piece(1, "", "a", '{"n": 1}')], [1, 1]),
         ([piece(0, "x", "a", ""), piece(1, "x", "a", ""), piece(0, None, None, '{"n": 1}'),
