@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import dropwhile, groupby
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from haru_fsm.chat_messages import as_content, instructs
 from haru_fsm.conversation import JSON
 from haru_fsm.errors import SettingsError
@@ -101,7 +103,7 @@ def _role(said: object, repairs: dict[str, None]) -> str:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
+        return to_jsonable_python(value, exclude_none=True, bytes_mode="base64", serialize_unknown=True)
     return value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else value
 
 

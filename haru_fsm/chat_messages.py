@@ -3,7 +3,8 @@
     OpenAI       calls in `tool_calls`, their arguments a text; a message of the role `tool` for each result
     Anthropic    parts with a `type`: `tool_use` where the model speaks, `tool_result` where the user does
     Bedrock      the same as `toolUse` and `toolResult`; Vercel's SDK: `tool-call`, `tool-result`
-    LangChain    `type` in the place of a role: `human`, `ai`, `tool`; calls with `args`
+    LangChain    `type` in the place of a role: `human`, `ai`, `tool`, or the name of its class; calls with `args`,
+                 which behind Anthropic's models stand in the content too
 
 Read as a content, such a message would lose its calls, and what a tool has said would become the customer's own words.
 Nothing is mended here; that is for `adoption.py`, which also leaves out what nobody can read. Pure.
@@ -12,7 +13,7 @@ Nothing is mended here; that is for `adoption.py`, which also leaves out what no
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from haru_fsm.models.gemini_signatures import unsigned
@@ -42,12 +43,24 @@ def as_content(message: Mapping[str, Any], repairs: dict[str, None]) -> Mapping[
         if any(as_dict(item).get("type") == "tool-result" for item in as_list(said)):
             return {"role": "user", "parts": list(_said(said, repairs))}
         return {"role": "user", "parts": [_result(message, message.get("tool_call_id"))]}
-    return {"role": _role(message), "parts": [*_said(said, repairs), *_calls(message)]}
+    return {"role": _role(message), "parts": [*_said(_without_calls_beside(message), repairs), *_calls(message)]}
+
+
+def _without_calls_beside(message: Mapping[str, Any]) -> Any:
+    """The content without the calls that stand beside it too, where a stream has left their arguments whole."""
+    said, beside = message.get("content"), map(as_dict, as_list(message.get("tool_calls")))
+    ids = {str(call["id"]) for call in beside if call.get("id")}
+    if not (ids and isinstance(said, list)):
+        return said
+    return [item for item in said if not (as_dict(item).get("type") == "tool_use" and str(item.get("id")) in ids)]
 
 
 def _role(message: Mapping[str, Any]) -> Any:
     role = message.get("role") or message.get("type")
-    return _ROLES.get(role, role) if isinstance(role, str) else role
+    if not isinstance(role, str):
+        return role
+    named = role.removesuffix("Chunk").removesuffix("Message").lower()
+    return _ROLES.get(named, named)
 
 
 def _said(content: Any, repairs: dict[str, None]) -> Iterator[Any]:
@@ -63,6 +76,7 @@ def _said(content: Any, repairs: dict[str, None]) -> Iterator[Any]:
             called = True
         elif kind == "tool_result":
             yield _result(item, item.get("tool_use_id"))
+            called = False
         elif kind is not None:
             repairs[f"a part of the type {kind!r} was left out"] = None
         elif item is not None:
@@ -77,17 +91,28 @@ def _in_one_form(item: Any) -> Any:
     if call := as_dict(item.get("toolUse")):
         return {"type": "tool_use", "id": call.get("toolUseId"), "name": call.get("name"), "input": call.get("input")}
     if result := as_dict(item.get("toolResult")):
-        said = [each.get("json", {"type": "text", **each}) for each in map(as_dict, as_list(result.get("content")))]
-        content = said[0] if [each.get("type") for each in map(as_dict, said)] == [None] else said
+        told = list(map(as_dict, as_list(result.get("content"))))
+        content = _value(told[0]["json"]) if len(told) == 1 and "json" in told[0] else _texts(told)
         return {"type": "tool_result", "tool_use_id": result.get("toolUseId"), "content": content}
     called = {"id": item.get("toolCallId"), "tool_use_id": item.get("toolCallId"), "name": item.get("toolName")}
     if item.get("type") == "tool-call":
         return {**called, "type": "tool_use", "input": item.get("input", item.get("args"))}
     if item.get("type") == "tool-result":
         output = item.get("output", item.get("result"))
-        value = output.get("value") if isinstance(output, Mapping) and output.keys() == {"type", "value"} else output
-        return {**called, "type": "tool_result", "content": value}
+        typed = as_dict(output) if as_dict(output).keys() == {"type", "value"} else {"type": None, "value": output}
+        said = typed["value"] if typed["type"] == "content" else _value(typed["value"])
+        return {**called, "type": "tool_result", "content": said}
     return item
+
+
+def _texts(told: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """What Bedrock says in many pieces, as parts."""
+    return [each.get("json", {"type": "text", **each}) for each in told]
+
+
+def _value(value: Any) -> Any:
+    """What a tool has given, which may be a list, and is none of parts then."""
+    return {"result": value} if isinstance(value, list) else value
 
 
 def _calls(message: Mapping[str, Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from haru_fsm.conversation import JSON
 
 _CALLS = ("function_call", "custom_tool_call")
 _OUTPUTS = tuple(f"{call}_output" for call in _CALLS)
+_THOUGHTS = "reasoning"
 _OF_MESSAGES = {"role", "content", "parts", "tool_calls"}
 
 
@@ -26,11 +27,11 @@ def as_messages(history: Iterable[Any], repairs: dict[str, None]) -> Iterator[An
     other models."""
     spoken: JSON | None = None
     for each in history:
-        kind = each.get("type") if isinstance(each, Mapping) and not any(map(each.get, _OF_MESSAGES)) else None
+        kind = each.get("type") if isinstance(each, Mapping) and _is_item(each) else None
         if kind in _CALLS:
             spoken = _with_call(spoken, each)
             continue
-        if isinstance(kind, str) and kind not in _OUTPUTS and not each.keys() & _OF_MESSAGES:
+        if isinstance(kind, str) and kind not in _OUTPUTS and not (each.keys() & _OF_MESSAGES and kind != _THOUGHTS):
             repairs[f"an item of the type {kind!r} was left out"] = None
             continue
         if spoken is not None:
@@ -40,6 +41,11 @@ def as_messages(history: Iterable[Any], repairs: dict[str, None]) -> Iterator[An
             yield _output(each) if kind in _OUTPUTS else each
     if spoken is not None:
         yield spoken
+
+
+def _is_item(each: Mapping[str, Any]) -> bool:
+    """Whether it is no message: what thoughts hold is nobody's words, though it is called their content."""
+    return each.get("type") == _THOUGHTS or not any(map(each.get, _OF_MESSAGES))
 
 
 def _is_said_by_the_model(each: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from typing import Any
 
 import pytest
@@ -192,12 +193,76 @@ VERCEL: list[JSON] = [
     },
     {"role": "assistant", "content": "하나는 배송중입니다."},
 ]
+VERCEL_SHOWN: list[JSON] = [
+    {"id": "1", "role": "user", "parts": [{"type": "text", "text": "두 주문 어디예요?"}]},
+    {
+        "id": "2",
+        "role": "assistant",
+        "parts": [
+            {"type": "step-start"},
+            {"type": "reasoning", "text": "...", "state": "done"},
+            {"type": "text", "text": "볼게요.", "state": "done"},
+            {
+                "type": "tool-get_order",
+                "toolCallId": "c1",
+                "state": "output-available",
+                "input": {"order_id": "HR1"},
+                "output": {"status": "배송중"},
+            },
+            {"type": "step-start"},
+            {
+                "type": "tool-invocation",
+                "toolInvocation": {
+                    "toolCallId": "c2",
+                    "toolName": "get_order",
+                    "state": "result",
+                    "args": {"order_id": "HR2"},
+                    "result": "없음",
+                },
+            },
+            {
+                "type": "dynamic-tool",
+                "toolName": "get_order",
+                "toolCallId": "c3",
+                "state": "output-error",
+                "input": {"order_id": "HR3"},
+                "errorText": "고장",
+            },
+            {"type": "text", "text": "하나는 배송중입니다."},
+        ],
+    },
+]
+LANGCHAIN_ANTHROPIC: list[JSON] = [
+    *LANGCHAIN[:2],
+    {
+        "type": "AIMessageChunk",
+        "content": [
+            {"type": "text", "text": "볼게요."},
+            {"type": "tool_use", "id": "c1", "name": "get_order", "input": {}, "partial_json": '{"order_id": "HR1"}'},
+            {"type": "tool_use", "id": "c2", "name": "get_order", "input": {"order_id": "HR2"}},
+        ],
+        "tool_calls": [
+            {"name": "get_order", "args": {"order_id": order}, "id": id_, "type": "tool_call"}
+            for id_, order in (("c1", "HR1"), ("c2", "HR2"))
+        ],
+    },
+    *LANGCHAIN[-3:],
+]
 HISTORIES = {
     "openai": OPENAI,
     "anthropic": ANTHROPIC,
     "langchain": LANGCHAIN,
     "langchain, as messages_to_dict": [{"type": each["type"], "data": each} for each in LANGCHAIN],
     "langchain, as dumpd": [{"lc": 1, "type": "constructor", "id": ["X"], "kwargs": each} for each in LANGCHAIN],
+    "langchain, by the names of classes": [
+        {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", name], "kwargs": each}
+        for name, each in zip(
+            ["SystemMessage", "HumanMessage", "AIMessage", "ToolMessage", "ToolMessage", "AIMessageChunk"],
+            ({key: value for key, value in each.items() if key != "type"} for each in LANGCHAIN),
+            strict=True,
+        )
+    ],
+    "langchain, with calls in the content too": LANGCHAIN_ANTHROPIC,
     "responses": RESPONSES,
     "responses, as objects": [{"role": None, "content": None, **each} for each in RESPONSES],
     "pydantic-ai": PYDANTIC_AI,
@@ -211,6 +276,72 @@ def test_calls_stay_calls_and_results_stay_results(history: list[JSON]) -> None:
     mended, _ = repaired(history)
     assert mended == WHOLE
     assert check_contents([*mended, NEXT]) == []
+
+
+def test_what_a_user_interface_was_shown_is_a_history_too() -> None:
+    mended, repairs = repaired(VERCEL_SHOWN)
+    assert mended == (
+        WHOLE[0],
+        {"role": "model", "parts": [{"text": "볼게요."}, _call("HR1", "c1", thoughtSignature=UNSIGNED)]},
+        {"role": "user", "parts": [_answer("c1", status="배송중")]},
+        {"role": "model", "parts": [_call("HR2", "c2", thoughtSignature=UNSIGNED)]},
+        {"role": "user", "parts": [_answer("c2", result="없음")]},
+        {"role": "model", "parts": [_call("HR3", "c3", thoughtSignature=UNSIGNED)]},
+        {"role": "user", "parts": [_answer("c3", error="고장")]},
+        WHOLE[-1],
+    )
+    assert check_contents([*mended, NEXT]) == []
+    assert "a part of the type 'reasoning' was left out" in repairs
+
+
+ORDERS = ["HR1", "HR2"]
+LISTS = {
+    "pydantic-ai": [
+        {
+            "kind": "request",
+            "parts": [{"part_kind": "tool-return", "tool_name": "a", "tool_call_id": "c1", "content": ORDERS}],
+        }
+    ],
+    "bedrock": [{"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"json": ORDERS}]}}]}],
+    "vercel": [
+        {
+            "role": "tool",
+            "content": [{"type": "tool-result", "toolCallId": "c1", "output": {"type": "json", "value": ORDERS}}],
+        }
+    ],
+    "vercel 4": [{"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "result": ORDERS}]}],
+}
+
+
+@pytest.mark.parametrize("told", LISTS.values(), ids=list(LISTS))
+def test_a_list_that_a_tool_has_given_is_no_list_of_texts_to_be_run_together(told: list[JSON]) -> None:
+    mended, _ = repaired([*OPENAI[:3], *told])
+    assert mended[-1]["parts"][0] == _answer("c1", result=ORDERS)
+
+
+def test_what_a_tool_has_given_may_have_a_type_of_its_own() -> None:
+    given = {"type": "document", "no": 7}
+    result = {"toolResult": {"toolUseId": "c1", "content": [{"json": given}]}}
+    mended, _ = repaired([*OPENAI[:3], {"role": "user", "content": [result]}])
+    assert mended[-1]["parts"][0] == _answer("c1", **given)
+
+
+def test_thoughts_are_nobodys_words_though_they_have_a_content() -> None:
+    thought = {"type": "reasoning", "content": "The customer is rude."}
+    mended, repairs = repaired([OPENAI[1], thought, OPENAI[-1]])
+    assert mended == (WHOLE[0], WHOLE[-1])
+    assert "an item of the type 'reasoning' was left out" in repairs
+
+
+def test_messages_may_hold_what_nothing_can_copy() -> None:
+    @dataclasses.dataclass
+    class Said:
+        content: str
+        lock: Any
+        role: str = "user"
+
+    mended, _ = repaired([Said("어디예요?", threading.Lock())])
+    assert mended == ({"role": "user", "parts": [{"text": "어디예요?"}]},)
 
 
 def test_messages_may_be_dataclasses() -> None:
