@@ -136,10 +136,8 @@ def answer_of(steps: Sequence[Step]) -> ModelAnswered | None:
     if not steps[-1].rests or steps[-1].pauses:
         return None
     for step in reversed(steps):
-        if isinstance(step.event, TicketOpened):
-            return None
-        if isinstance(step.event, ModelAnswered):
-            return step.event
+        if isinstance(step.event, TicketOpened | ModelEvent):
+            return step.event if isinstance(step.event, ModelAnswered) else None
     return None
 
 

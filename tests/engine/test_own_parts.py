@@ -14,6 +14,7 @@ from haru_fsm.clock import FakeClock
 from haru_fsm.conversation import (
     Conversation,
     Event,
+    FailureReason,
     MessageReceived,
     ModelAnswered,
     ModelFailed,
@@ -26,7 +27,7 @@ from haru_fsm.conversation import (
 )
 from haru_fsm.errors import AppError
 from haru_fsm.escalating import hand_over
-from haru_fsm.guards import Guard, ResumeBudget, UnfoundedTicketClaim
+from haru_fsm.guards import Guard, ResumeBudget, StepBudget, UnfoundedTicketClaim
 from haru_fsm.models import Model, ModelRequest
 from haru_fsm.models.scripted import ScriptedModel, answer
 from haru_fsm.models.two_tier import TwoTierModel
@@ -188,3 +189,29 @@ async def test_an_answer_that_was_refused_is_not_read_while_the_desk_is_down() -
     haru = Engine(app, model=ScriptedModel(["몰라"]), store=store, desk=Down(), clock=clock)
     run = await haru.ask("언제 와요?", customer_id="C001")
     assert (run.finished, run.answer) == (False, KOREAN.holding)
+
+
+AGAIN = Workflow(
+    [
+        Row(MessageReceived, "DONE", "THINK"),
+        Row(ModelAnswered, "THINK", "CHECK"),
+        Row(ToolsRequested, "THINK", "DONE", rests=True),
+        Row(ModelFailed, "THINK", "DONE", rests=True),
+        Row(AnswerChecked, "CHECK", "DONE", when=StepBudget(3, visits=frozenset({"THINK"})), rests=True),
+        Row(AnswerChecked, "CHECK", "THINK", when=Rude()),
+        Row(AnswerChecked, "CHECK", "DONE", rests=True),
+        Row(Resumed, ("THINK", "CHECK"), "DONE", when=ResumeBudget(3), rests=True),
+        Row(Resumed, "THINK", "THINK"),
+        Row(Resumed, "CHECK", "CHECK"),
+    ],
+    work={"THINK": think, "CHECK": check},
+    initial="DONE",
+)
+
+
+async def test_an_answer_that_was_sent_back_is_not_read_where_the_model_gave_no_other() -> None:
+    app = App(workflow=AGAIN, make_tools=lambda session: [])
+    model = ScriptedModel(["몰라", ModelFailed(reason=FailureReason.SERVER, detail="down")])
+    run = await Engine(app, model=model, store=MemoryStore()).ask("언제 와요?", customer_id="C001")
+    assert (run.state, run.finished) == ("DONE", True)
+    assert "몰라" not in run.answer
