@@ -21,7 +21,7 @@ from typing import Any
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticSerializationError, from_json, to_json
-from pydantic_core.core_schema import EnumSchema
+from pydantic_core.core_schema import EnumSchema, LiteralSchema
 
 from haru_fsm.conversation import JSON
 
@@ -40,6 +40,7 @@ _DROPPED = frozenset(
 )
 _REFERENCE = "#/$defs/"
 _LOOK_AROUND = re.compile(r"\(\?<?[=!]")
+_LOST = "cannot be written in JSON and read again"
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
@@ -53,17 +54,26 @@ class Writable(GenerateJsonSchema):
         reads_more = kind._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
         lost = [member for member in members if not (reads_more or _comes_back(member.value))]
         if lost or not members:
-            why = f"{lost[0]} cannot be written in JSON and read again" if lost else "it has no members"
-            raise PydanticUserError(
-                f"{kind.__name__} leaves a model nothing to choose: {why}; give it texts or numbers as values",
-                code=None,
-            )
+            raise _no_choice(kind.__name__, f"{lost[0]} {_LOST}" if lost else "it has no members")
         return super().enum_schema(schema)
+
+    def literal_schema(self, schema: LiteralSchema) -> JsonSchemaValue:
+        lost = [value for value in schema["expected"] if not _comes_back(value)]  # a member of an enum is no text
+        if lost:
+            raise _no_choice("a Literal", f"{lost[0]} {_LOST}")
+        return super().literal_schema(schema)
+
+
+def _no_choice(kind: str, why: str) -> PydanticUserError:
+    return PydanticUserError(
+        f"{kind} leaves a model nothing to choose: {why}; give it texts or numbers as values", code=None
+    )
 
 
 def _comes_back(value: Any) -> bool:
+    """Whether the value is the same from JSON. That knows no endless number: the API refuses every request with one."""
     try:
-        return bool(from_json(to_json(value)) == value)
+        return bool(from_json(to_json(value, inf_nan_mode="null")) == value)
     except (PydanticSerializationError, ValueError):
         return False
 

@@ -441,6 +441,19 @@ class OpenSale(Enum):
         return next((sale for sale in cls if sale.value.isoformat() == value), None)
 
 
+class Rank(Enum):
+    """A text is none of its members, though it looks like one in a schema."""
+
+    LOW = "low"
+
+
+class Most(Enum):
+    """A number that no JSON has: the API refuses every request that offers it."""
+
+    FEW = 3.0
+    ALL = float("inf")
+
+
 class Price(BaseModel):
     amount: int
     unit: Unit
@@ -454,6 +467,16 @@ def in_a_unit(unit: Unit) -> str:
 def for_a_price(price: list[Price] | None = None) -> str:
     """Doc."""
     return str(price)
+
+
+def at_a_rank(rank: Literal[Rank.LOW]) -> str:
+    """Doc."""
+    return rank.name
+
+
+def at_most(most: Most) -> str:
+    """Doc."""
+    return most.name
 
 
 def at_a_sale(sale: Sale) -> str:
@@ -489,6 +512,8 @@ def bare_secret(token: Secret | None = None) -> str:
             "parameter unit has a type that cannot be declared to a model: Unit leaves a model nothing to choose",
         ),
         (for_a_price, "parameter price has a type that cannot be declared to a model: Unit leaves"),
+        (at_a_rank, "Rank.LOW cannot be written in JSON and read again; give it texts or numbers as values"),
+        (at_most, "Most leaves a model nothing to choose: Most.ALL cannot be written in JSON"),
         (at_a_sale, "Sale.SUMMER cannot be written in JSON and read again; give it texts or numbers as values"),
         (no_hint, "parameter order_id has no type hint; write one"),
         (no_doc, "has no docstring"),
