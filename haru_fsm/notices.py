@@ -12,6 +12,7 @@ from haru_fsm.conversation import Ticket
 
 NUMBER = "{ticket_id}"
 """Where a ticket's number stands in `opened` and `added`."""
+WITH_NUMBER = ("opened", "added")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

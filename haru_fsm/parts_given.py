@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 from haru_fsm.errors import AppError, SettingsError
 from haru_fsm.limits import Limits
 from haru_fsm.machine import Workflow
-from haru_fsm.notices import Notices
+from haru_fsm.notices import NUMBER, WITH_NUMBER, Notices
+from haru_fsm.visible import is_blank
 
 MADE_BY: Mapping[str, str] = {
     "app": "Give what load_app({name!r}) makes",
@@ -58,6 +60,16 @@ def refuse_no_app(workflow: object, make_tools: object, limits: object, notices:
     refuse_no_limits(limits)
     if not isinstance(notices, Notices):
         raise AppError(f"An app cannot be made: its notices are a {_kind(notices)}. Give Notices(...).")
+    for name in (field.name for field in fields(notices)):
+        _refuse_notice(name, getattr(notices, name))
+
+
+def _refuse_notice(name: str, said: object) -> None:
+    """Raises AppError for what is no words to a customer, or promises a number where there is none."""
+    if not isinstance(said, str) or is_blank(said):
+        raise AppError(f"An app cannot be made: its notice `{name}` is {said!r}. Say what the customer is to read.")
+    if NUMBER in said and name not in WITH_NUMBER:
+        raise AppError(f"An app cannot be made: its notice `{name}` tells {NUMBER}, and there is no ticket then.")
 
 
 def refuse_no_limits(limits: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,20 @@ def test_what_are_no_notices_is_refused() -> None:
     wrong: Any = {"opened": "A colleague"}
     with pytest.raises(AppError, match="its notices are a dict"):
         App(bare(Limits()).workflow, wiping, notices=wrong)
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Notices)])
+def test_a_notice_that_says_nothing_is_refused_before_a_customer_reads_it(name: str) -> None:
+    nothing: Any
+    for nothing in (None, 5, " \u200b"):
+        with pytest.raises(AppError, match=f"its notice `{name}` is .* Say what the customer is to read"):
+            App(bare(Limits()).workflow, wiping, notices=replace(ENGLISH, **{name: nothing}))
+
+
+@pytest.mark.parametrize("name", ["holding", "working", "waiting", "held"])
+def test_a_number_is_told_where_there_is_a_ticket(name: str) -> None:
+    with pytest.raises(AppError, match=f"its notice `{name}` tells {{ticket_id}}, and there is no ticket then"):
+        App(bare(Limits()).workflow, wiping, notices=replace(ENGLISH, **{name: f"Number {NUMBER}"}))
 
 
 @pytest.mark.parametrize("notices", [KOREAN, ENGLISH])
