@@ -43,9 +43,9 @@ def repaired(contents: object) -> tuple[tuple[JSON, ...], tuple[str, ...]]:
     """Valid contents in the Gemini REST form, and what was mended to get them.
 
     `contents` are dictionaries in REST or Python spelling, texts (of the user), objects with `model_dump`
-    (google-genai's Content), messages of chat completions (`chat_messages.py`), or items of OpenAI's Responses API
-    (`response_items.py`). Raises SettingsError for what is no
-    list of them. Instructions at the beginning are left out: the app has its own.
+    (google-genai's Content), messages of chat completions (`chat_messages.py`) or of frameworks
+    (`framework_messages.py`), or items of OpenAI's Responses API (`response_items.py`). Raises SettingsError for what
+    is no list of them. Instructions at the beginning are left out: the app has its own.
     """
     if not isinstance(contents, Iterable) or isinstance(contents, str | bytes | Mapping):
         raise SettingsError(

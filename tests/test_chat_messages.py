@@ -319,6 +319,13 @@ def test_a_list_that_a_tool_has_given_is_no_list_of_texts_to_be_run_together(tol
     assert mended[-1]["parts"][0] == _answer("c1", result=ORDERS)
 
 
+def test_what_a_tool_has_given_in_pieces_of_text_is_one_text() -> None:
+    output = {"type": "content", "value": [{"type": "text", "text": "배송"}, {"type": "text", "text": "중"}]}
+    told = {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "output": output}]}
+    mended, _ = repaired([*OPENAI[:3], told])
+    assert mended[-1]["parts"][0] == _answer("c1", result="배송중")
+
+
 def test_what_a_tool_has_given_may_have_a_type_of_its_own() -> None:
     given = {"type": "document", "no": 7}
     result = {"toolResult": {"toolUseId": "c1", "content": [{"json": given}]}}

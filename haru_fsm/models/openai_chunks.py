@@ -51,6 +51,8 @@ class _Message:
         call, index = self._call_of(piece), piece.get("index")
         if call is not None and _begins_anew(call, piece) and _is_whole(call):
             if _is_again(call, piece):
+                if FIELD in piece:  # only one of the two may be signed
+                    call.setdefault(FIELD, piece[FIELD])
                 return
             call = _reopened(call, piece)
         if call is None:

@@ -270,6 +270,16 @@ async def test_lines_are_the_same_however_the_wire_cuts_them(lines: list[str], d
     assert [line for line in re.split("\r\n|\r|\n", read) if line] == [kept[line] for line in lines if kept.get(line)]
 
 
+async def test_of_a_comment_whose_end_the_wire_cuts_in_two_nothing_is_left() -> None:
+    """An empty line would be left of it, and end the event that the comment stands in."""
+
+    async def wire() -> AsyncGenerator[bytes, None]:
+        for piece in (b"data: 1\r\n: ping\r", b"\n: ping\r", b"\ndata: 2\r\n\r\n"):
+            yield piece
+
+    assert b"".join([piece async for piece in data_lines(wire)]) == b"data: 1\r\ndata: 2\r\n\r\n"
+
+
 async def test_a_long_line_whose_beginning_comes_with_another_line_is_read_once() -> None:
     """A picture, say. To look for its end from every byte of it took twelve seconds for forty kilobytes."""
     long = b"data: " + b"9" * 2_000_000

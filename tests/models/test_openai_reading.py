@@ -458,6 +458,17 @@ def test_a_call_told_again_under_another_index_is_one(pieces: list[JSON], calls:
     assert [one.args["n"] for one in content_calls(read.content)] == calls
 
 
+@pytest.mark.parametrize("indexes", [(0, 1), (0, 0)])
+@pytest.mark.parametrize("signed_at", [0, 1])
+def test_a_call_told_again_keeps_the_signature_of_either(signed_at: int, indexes: tuple[int, int]) -> None:
+    pieces = [piece(index, "x", "a", '{"n": 1}') for index in indexes]
+    told = pieces[signed_at]["choices"][0]["delta"]["tool_calls"][0]
+    told["extra_content"] = {"google": {"thought_signature": "AQID"}}
+    read = read_chunks([*pieces, delta(finish_reason="tool_calls")])
+    assert isinstance(read, Usable)
+    assert [part["thoughtSignature"] for part in read.content["parts"]] == ["AQID"]
+
+
 A, B = '{"order_id": "A"}', '{"order_id": "B"}'
 
 
