@@ -16,7 +16,7 @@ from haru_fsm.models.scripted import answer
 from haru_fsm.stores import Outcome, Started, Store
 from haru_fsm.stores.memory import MemoryStore
 from haru_fsm.stores.sqlite import SQLiteStore, listing
-from haru_fsm.stores.sqlite.opening import LOG_BYTES, opened
+from haru_fsm.stores.sqlite.opening import LOG_BYTES, PAGE_BYTES, opened
 from haru_fsm.stores.sqlite.pruning import TOGETHER
 from haru_fsm.stores.sqlite.writing import PAUSED
 from tests.tables import SMALL, a_ticket, received
@@ -153,6 +153,24 @@ async def test_who_cannot_make_an_index_now_does_without_and_the_next_one_makes_
         other.execute("ROLLBACK")
     with closing(opened(tmp_path / "haru.db", 0.0)) as connection:
         assert connection.execute(INDEXES).fetchall() == whole
+
+
+async def test_of_a_damaged_database_of_an_earlier_version_what_is_whole_can_be_looked_at(tmp_path: Path) -> None:
+    """What lies beside the damage: to make an index reads all of its table."""
+    path = tmp_path / "haru.db"
+    store = SQLiteStore(path)
+    await answered(store, "c-1")
+    await store.aclose()
+    with closing(sqlite3.connect(path, isolation_level=None)) as by_hand:
+        by_hand.execute("DROP INDEX open_tickets")
+        (root,) = by_hand.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'tickets'").fetchone()
+        by_hand.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    pages = bytearray(path.read_bytes())
+    pages[(root - 1) * PAGE_BYTES] = 0xFF
+    path.write_bytes(pages)
+    store = SQLiteStore(path)
+    assert [each.conversation_id for each in await store.conversations()] == ["c-1"]
+    await store.aclose()
 
 
 def test_two_processes_may_make_them_at_once(tmp_path: Path) -> None:

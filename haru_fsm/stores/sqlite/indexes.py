@@ -1,7 +1,8 @@
 """The indexes of a database that an earlier version has made: those that it lacks, or has in another form, are made.
 
 An index holds nothing of its own, so it needs no new format: earlier versions go on with it. Where it cannot be made
-now (the disk is full, others write), lists are read without it, and the next one who opens the database tries again.
+now (the disk is full, a table is damaged, others write), lists are read without it, and the next one who opens the
+database tries again.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def mend(connection: sqlite3.Connection, schema: str) -> None:
             connection.execute(f"DROP INDEX IF EXISTS {name}")
             connection.execute(wanted[name])
         connection.execute("COMMIT")
-    except sqlite3.OperationalError as error:
+    except sqlite3.IntegrityError:
+        raise  # what must be there once is there twice: nobody may claim anything in it
+    except sqlite3.DatabaseError as error:
         if connection.in_transaction:
             connection.rollback()
         log.warning("the database's indexes are an earlier version's and could not be made anew now: %s", error)
