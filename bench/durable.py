@@ -15,6 +15,7 @@ from bench import haru
 from bench.figures import Figure, Target
 from bench.measuring import Plan, Span, Stopwatch, tell, timed
 from bench.raw import Raw
+from bench.skeleton import Skeleton
 from bench.workload import CUSTOMER
 from haru_fsm.stores.sqlite import SQLiteStore
 
@@ -48,6 +49,7 @@ def figures(plan: Plan) -> Iterator[Figure]:
     """All figures of this module, in the order of the table."""
     yield from _alone(plan)
     yield from _together(plan)
+    yield from _skeletons(plan)
     yield from _stored(plan)
 
 
@@ -113,6 +115,41 @@ def _together(plan: Plan) -> Iterator[Figure]:
     )
     yield Figure(group, "times raw", times, "", target=Target(TIMES_RAW, least=True))
     yield Figure(group, "processor time", *_middle([seen.processor_us for seen in turns], "µs/step"))
+
+
+# --------------------------------------------------------------------------- where it ends
+
+
+def _skeletons(plan: Plan) -> Iterator[Figure]:
+    """How far the engine could go, if all that it does beside its design's bones took no time."""
+    group = "a bare skeleton (see bench/skeleton.py)"
+    tell(group)
+    n = sorted(plan.lengths)[len(plan.lengths) // 2]
+    alone = [_in_turns(turn, partial(_bare, plan.folder, 1, n), partial(_raw, plan.folder, 1, n)) for turn in _of(plan)]
+    yield Figure(group, f"{n} steps alone, over raw", median(seen.clock_us.over for seen in alone), "µs/step")
+    many, n = plan.together
+    together = [
+        _in_turns(turn, partial(_bare, plan.folder, many, n), partial(_raw, plan.folder, many, n)) for turn in _of(plan)
+    ]
+    rates = [Pair(1e6 / seen.clock_us.haru, 1e6 / seen.clock_us.raw) for seen in together]
+    yield Figure(group, f"{many} conversations together", *_middle(rates, "steps/s"))
+
+
+def _of(plan: Plan) -> range:
+    return range(plan.repetitions)
+
+
+def _bare(folder: Path, conversations: int, n: int) -> Span:
+    """What a step takes on the skeleton, all conversations at once."""
+
+    async def measured() -> Span:
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            async with Skeleton(Path(place) / "skeleton.db") as skeleton:
+                watch = Stopwatch()
+                await skeleton.converse_together(range(conversations), n)
+                return watch.span()
+
+    return _a_step(asyncio.run(measured()), conversations * n)
 
 
 # --------------------------------------------------------------------------- both sides
