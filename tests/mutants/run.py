@@ -40,13 +40,16 @@ class Mutant:
 
     def apply(self, tree: Path) -> None:
         """Make the mistake. Raises ValueError where the text no longer fits."""
-        path = tree / self.file
-        text = path.read_text("utf-8")
+        (tree / self.file).write_text(self.made_in(tree), "utf-8")
+
+    def made_in(self, tree: Path) -> str:
+        """The text of its file with the mistake. Raises ValueError where it no longer fits."""
+        text = (tree / self.file).read_text("utf-8")
         if text.count(self.old) != 1:
             raise ValueError(
                 f"{self.name}: its text stands {text.count(self.old)} times in {self.file}; mend the mutant"
             )
-        path.write_text(text.replace(self.old, self.new), "utf-8")
+        return text.replace(self.old, self.new)
 
 
 @dataclass(frozen=True)
