@@ -114,20 +114,28 @@ def message_parts(message: JSON) -> Parts:
     found = Parts()
     if text := delta_text(message.get("content")):
         found.parts.append({"text": text})
+    for position, wanted in enumerate(_wanted(message)):
+        _add_call(found, position, *wanted)
+    return found
+
+
+def _wanted(message: JSON) -> list[tuple[object, JSON, str | None]]:
+    """The calls of a message: the id, the function, and the signature of each."""
     calls = message.get("tool_calls")
+    wanted: list[tuple[object, JSON, str | None]] = []
     for call in map(as_dict, [calls] if isinstance(calls, dict) else as_list(calls)):
         # A tool of another kind ("custom") was never declared; it is called by its name as any other. Some gateways
         # leave the level between out.
         function = as_dict(call.get("function") or call.get("custom")) or call
-        for arguments in _several(function.get("arguments")):
-            _add_call(found, call.get("id"), {**function, "arguments": arguments}, signature_of(call))
+        several = _several(function.get("arguments"))
+        wanted += [(call.get("id"), {**function, "arguments": each}, signature_of(call)) for each in several]
     # Whoever says both says it twice: the older field is for those who do not know the newer one.
-    if not found.calls and (function := as_dict(message.get("function_call"))):
-        _add_call(found, None, function)
-    return found
+    if not wanted and (function := as_dict(message.get("function_call"))):
+        wanted.append((None, function, None))
+    return wanted
 
 
-def _add_call(found: Parts, given: object, function: JSON, signature: str | None = None) -> None:
+def _add_call(found: Parts, position: int, given: object, function: JSON, signature: str | None) -> None:
     name = function.get("name")
     if not isinstance(name, str) or not name.strip():
         found.refuse(FailureReason.MALFORMED_CALL, "a function call without a name")
@@ -137,11 +145,11 @@ def _add_call(found: Parts, given: object, function: JSON, signature: str | None
         mend_id(call)
     args, why = _arguments(function.get("arguments"))
     if why:
-        found.unusable[len(found.calls)] = why
+        found.unusable[position] = why
     part: JSON = {"functionCall": call | {"args": args}}
     if signature is not None:
         part["thoughtSignature"] = signature
-    found.parts.append(part if found.calls or signature is not None else unsigned(part))
+    found.parts.append(unsigned(part) if position == 0 and signature is None else part)
 
 
 def _several(arguments: object) -> list[object]:
