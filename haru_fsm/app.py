@@ -1,10 +1,9 @@
 """An app: a workflow, a way to make tools, and what the model is told. The one place where these are wired together.
 
 A Haru app is a folder with `states/` (exports `workflow(limits) -> Workflow`, and `NOTICES` where customers are to read
-others than ours), `tools/` (exports `make_tools(session)`,
-and `CustomerSession` and `EXAMPLE_CUSTOMER` where the shop knows its customers), `data/system_prompt.md` and
-`memory_store/`. It is loaded as a package under a name of its own, so two apps live in one process and `sys.path` is
-not touched.
+others than ours), `tools/` (exports `make_tools(session)`, and `CustomerSession` and `EXAMPLE_CUSTOMER` where the shop
+knows its customers), `data/system_prompt.md` and `memory_store/`. It is loaded as a package under a name of its own, so
+two apps live in one process and `sys.path` is not touched.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Which events the work of a state may give, read from the return annotation of its function."""
+"""Which events the work of a state may give, read from the return annotation of its function; and what it has given
+where that is none."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from types import UnionType
 from typing import Any
 
 from haru_fsm.conversation import Event
-from haru_fsm.errors import WorkflowError
+from haru_fsm.errors import AppError, WorkflowError
 
 
 def events_of(work: Callable[..., Any]) -> tuple[type[Event], ...]:
@@ -28,6 +29,14 @@ def events_of(work: Callable[..., Any]) -> tuple[type[Event], ...]:
             "for example `-> ModelAnswered | ToolsRequested | ModelFailed`."
         )
     return found
+
+
+def no_event(state: str, given: object) -> AppError:
+    """What is wrong with the work of a state that gave this in the place of an event."""
+    if inspect.iscoroutine(given):
+        given.close()
+        return AppError(f"The work of {state} gave a coroutine that was not awaited. Write `await` before it.")
+    return AppError(f"The work of {state} gave {given!r:.80}, which is no event.")
 
 
 def _event_types(annotation: Any) -> Iterator[Any]:

@@ -1,13 +1,11 @@
 """The parts that an app or an engine is made of, looked at when they are given.
 
 Whatever else is found there (a name, a class, a list) would fail later: in the middle of a customer's run, or, as a
-desk that cannot be asked, in every run that needs a person. And what the work of a state has given, where that
-is no event.
+desk that cannot be asked, in every run that needs a person.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -76,14 +74,6 @@ def refuse_no_limits(limits: object) -> None:
     """Raises AppError where these are no limits."""
     if not isinstance(limits, Limits):
         raise AppError(f"An app cannot be made: its limits are a {_kind(limits)}. Give Limits(...).")
-
-
-def no_event(state: str, given: object) -> AppError:
-    """What is wrong with the work of a state that gave this in the place of an event."""
-    if inspect.iscoroutine(given):
-        given.close()
-        return AppError(f"The work of {state} gave a coroutine that was not awaited. Write `await` before it.")
-    return AppError(f"The work of {state} gave {given!r:.80}, which is no event.")
 
 
 def _kind(given: object) -> str:

@@ -44,9 +44,9 @@ from haru_fsm.errors import (
     StoreError,
     UnknownCustomer,
 )
+from haru_fsm.given_events import no_event
 from haru_fsm.ledger import doubts
 from haru_fsm.machine import CHANGED
-from haru_fsm.parts_given import no_event
 from haru_fsm.resuming import taken_up
 from haru_fsm.runs import Piece, Run, run_of
 from haru_fsm.services import Services

@@ -14,6 +14,7 @@ pydantic/pydantic-ai#5508 (look-around).
 
 from __future__ import annotations
 
+import inspect
 import re
 from enum import Enum
 from typing import Any
@@ -51,7 +52,7 @@ class Writable(GenerateJsonSchema):
     def enum_schema(self, schema: EnumSchema) -> JsonSchemaValue:
         kind, members = schema["cls"], schema["members"]
         # Its own `_missing_` may know what was written.
-        reads_more = kind._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
+        reads_more = inspect.getattr_static(kind, "_missing_") is not inspect.getattr_static(Enum, "_missing_")
         lost = [member for member in members if not (reads_more or _comes_back(member.value))]
         if lost or not members:
             raise _no_choice(kind.__name__, f"{lost[0]} {_LOST}" if lost else "it has no members")

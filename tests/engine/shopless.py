@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypedDict
 
 from haru_fsm import App, Engine, IdempotencyKey, Limits, NotDone, load_app, tool
 from haru_fsm.clock import FakeClock
+from haru_fsm.conversation import Conversation
 from haru_fsm.models import Model
 from haru_fsm.stores import Record, Store
 from haru_fsm.stores.memory import MemoryStore
@@ -24,6 +25,18 @@ def bare(limits: Limits) -> App:
     if limits not in _bare:
         _bare[limits] = load_app(ROOT, limits=limits)
     return _bare[limits]
+
+
+class Meddled(MemoryStore):
+    """Something else happens just before the next write."""
+
+    before: Callable[[], Awaitable[object]] | None = None
+
+    async def append(self, conversation: Conversation, **place: Any) -> None:
+        before, self.before = self.before, None
+        if before is not None:
+            await before()
+        await super().append(conversation, **place)
 
 
 class Makes(Protocol):

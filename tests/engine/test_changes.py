@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -50,7 +50,7 @@ from tests.engine.changing import (
     weighing,
     without_rows_for_resumed,
 )
-from tests.engine.shopless import Where, bare
+from tests.engine.shopless import Meddled, Where, bare
 
 SMALL = without_rows_for_resumed()
 
@@ -513,17 +513,23 @@ async def test_a_kept_message_waits_for_the_person_also_where_the_state_of_the_p
     assert kept.answer == KOREAN.held
 
 
-async def test_a_message_that_was_kept_by_another_table_begins_when_it_is_sent_again() -> None:
-    store, clock = MemoryStore(), FakeClock()
+async def kept_by_another_table(store: Store, clock: FakeClock) -> Where:
+    """Where a message was kept in a pause, as `m2`, that no row let in when the pause was over."""
     paused = await waiting_twice(store, clock)
     where = Where(customer_id="C1", conversation_id=paused.conversation_id)
     rows = (Row(MessageReceived, "DONE", "THINK"), *BASIC[1:])
     shut = engine(Workflow(rows, work=WORK, initial="DONE"), ScriptedModel([]), store, clock=clock)
     await shut.ask("여보세요?", **where, message_id="m2")
     await shut.approve(paused.conversation_id, "2.0")
+    return where
+
+
+async def test_a_message_that_was_kept_by_another_table_begins_when_it_is_sent_again() -> None:
+    store, clock = MemoryStore(), FakeClock()
+    where = await kept_by_another_table(store, clock)
     mended = engine(SMALL, ScriptedModel(["네."]), store, clock=clock)
     assert (await mended.ask("여보세요?", **where, message_id="m2")).answer == "네."
-    record = await store.load(paused.conversation_id)
+    record = await store.load(where["conversation_id"])
     assert record is not None
     assert [step.event.text for step in record.steps if isinstance(step.event, MessageReceived)] == [
         "A, B 지워 주세요",
@@ -532,22 +538,8 @@ async def test_a_message_that_was_kept_by_another_table_begins_when_it_is_sent_a
 
 
 async def test_a_message_that_was_kept_is_taken_once_where_it_is_sent_again_twice_in_one_moment() -> None:
-    class Meddled(MemoryStore):
-        before: Callable[[], Awaitable[object]] | None = None
-
-        async def append(self, conversation: Conversation, **place: Any) -> None:
-            before, self.before = self.before, None
-            if before is not None:
-                await before()
-            await super().append(conversation, **place)
-
     store, clock = Meddled(), FakeClock()
-    paused = await waiting_twice(store, clock)
-    where = Where(customer_id="C1", conversation_id=paused.conversation_id)
-    rows = (Row(MessageReceived, "DONE", "THINK"), *BASIC[1:])
-    shut = engine(Workflow(rows, work=WORK, initial="DONE"), ScriptedModel([]), store, clock=clock)
-    await shut.ask("여보세요?", **where, message_id="m2")
-    await shut.approve(paused.conversation_id, "2.0")
+    where = await kept_by_another_table(store, clock)
     mended = engine(SMALL, ScriptedModel(["네."]), store, clock=clock)
     store.before = lambda: mended.ask("여보세요?", **where, message_id="m2")
     assert (await mended.ask("여보세요?", **where, message_id="m2")).answer == "네."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -27,7 +27,7 @@ from haru_fsm.models.scripted import ScriptedModel
 from haru_fsm.notices import KOREAN
 from haru_fsm.stores import Outcome
 from haru_fsm.stores.memory import MemoryStore
-from tests.engine.shopless import Tools, Where, broken, engine, record_of
+from tests.engine.shopless import Meddled, Tools, Where, broken, engine, record_of
 
 OURS = Where(customer_id="C1", conversation_id="c-1")
 THEIRS = Where(customer_id="C2", conversation_id="c-1")
@@ -52,18 +52,6 @@ class Wiping(Tools):
 
 
 WIPE = [("wipe", {"what": "A"})]
-
-
-class Meddled(MemoryStore):
-    """Something else happens just before the next write."""
-
-    before: Callable[[], Awaitable[object]] | None = None
-
-    async def append(self, conversation: Conversation, **place: Any) -> None:
-        before, self.before = self.before, None
-        if before is not None:
-            await before()
-        await super().append(conversation, **place)
 
 
 # --------------------------------------------------------------------------- a message
